@@ -1,0 +1,3 @@
+//! Set-up, serve, test and build: `cargo xtask ...`.
+
+fn main() {}
