@@ -1,3 +1,53 @@
 //! Set-up, serve, test and build: `cargo xtask ...`.
+//!
+//! Every command first puts in place what it needs (see [`setup`]) and says so; a tool that is already there in the
+//! right version is used as it is.
 
-fn main() {}
+mod dist;
+mod process;
+mod serve;
+mod setup;
+mod steps;
+#[cfg(test)]
+mod tidy;
+
+use std::process::ExitCode;
+
+/// Errors are sentences for the person at the terminal; nothing here recovers from one by its kind.
+type Result<T> = std::result::Result<T, String>;
+
+const HELP: &str = "\
+cargo xtask serve [--no-open] [--port N] [--release]
+    Builds the page, serves it on this machine, builds again when a file changes, and opens the browser.
+
+cargo xtask test [--only STEP,STEP...] [--deny]
+    Runs every check. Steps: fmt, clippy, unit, wasm, dist, browser, deny.
+
+cargo xtask build
+    Writes the page for publishing into dist/, and prints its sizes.";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (command, args) = match args.split_first() {
+        Some((command, args)) => (command.as_str(), args),
+        None => ("help", [].as_slice()),
+    };
+    let done = match command {
+        "serve" => serve::Options::parse(args).and_then(|options| serve::serve(&options)).map(|()| true),
+        "test" => steps::Options::parse(args).and_then(|options| steps::test(&options)),
+        "build" if args.is_empty() => dist::build().map(|()| true),
+        "help" | "--help" | "-h" => {
+            println!("{HELP}");
+            Ok(true)
+        }
+        _ => Err(format!("not understood: {command} {}\n\n{HELP}", args.join(" "))),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Puts in place what the other commands need, and nothing that is there already.
+//!
+//! Tools that take minutes to compile are kept per user and version, outside the clone, so that a second clone (or the
+//! second run) finds them. Once everything is there nothing touches the network.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use crate::Result;
+use crate::process::{cargo, command, in_ci, output, root, run, target_dir, which};
+
+pub(crate) const TRUNK: &str = "0.21.14";
+pub(crate) const WASM_BINDGEN: &str = "0.2.130";
+pub(crate) const WASM_TARGET: &str = "wasm32-unknown-unknown";
+const OLDEST_NODE: u32 = 20;
+
+/// One line about what is being done and why.
+fn say(text: &str) {
+    println!("  set-up: {text}");
+}
+
+/// `rustfmt` and `clippy`.
+pub(crate) fn components() -> Result<()> {
+    for (subcommand, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
+        if output(cargo().args([subcommand, "--version"])).is_none() {
+            say(&format!("adding {component} to the toolchain"));
+            run(command("rustup").args(["component", "add", component]))?;
+        }
+    }
+    Ok(())
+}
+
+/// The standard library for wasm32.
+pub(crate) fn wasm_target() -> Result<()> {
+    let sysroot = output(command("rustc").args(["--print", "sysroot"])).ok_or("rustc is missing")?;
+    if Path::new(&sysroot).join("lib/rustlib").join(WASM_TARGET).is_dir() {
+        return Ok(());
+    }
+    if which(&["rustup"]).is_none() {
+        return Err(format!(
+            "this Rust has no standard library for {WASM_TARGET} and there is no rustup to add it; \
+             install it with your package manager, or install Rust with rustup"
+        ));
+    }
+    say(&format!("adding the {WASM_TARGET} target to the toolchain: the page is WebAssembly"));
+    run(command("rustup").args(["target", "add", WASM_TARGET]))
+}
+
+/// Downloads the dependencies, so that everything after it can be told to stay offline.
+pub(crate) fn dependencies() -> Result<()> {
+    let mut fetch = cargo();
+    fetch.arg("fetch");
+    if in_ci() {
+        fetch.arg("--locked");
+    }
+    run(&mut fetch)
+}
+
+/// The directory that holds `trunk`.
+pub(crate) fn trunk() -> Result<PathBuf> {
+    let is_right = |program: &Path| reports(program, &format!("trunk {TRUNK}"));
+    if let Some(dir) = on_path("trunk", is_right) {
+        return Ok(dir);
+    }
+    let home = tools()?.join(format!("trunk-{TRUNK}"));
+    let bin = home.join("bin");
+    if !is_right(&program_in(&bin, "trunk")) {
+        say(&format!("compiling Trunk {TRUNK}, which builds and serves the page, into {}", bin.display()));
+        say("this takes about four minutes on two cores, once for this user");
+        // Trunk's own profile optimises for speed at run time and takes three times as long to compile. Its default
+        // features are for downloading tools, which we bring ourselves.
+        run(cargo()
+            .env("CARGO_PROFILE_RELEASE_LTO", "off")
+            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
+            .env("CARGO_PROFILE_RELEASE_STRIP", "true")
+            .args(["install", "--locked", "trunk", "--version", TRUNK, "--no-default-features", "--root"])
+            .arg(&home))?;
+    }
+    Ok(bin)
+}
+
+/// The directory that holds `wasm-bindgen` and `wasm-bindgen-test-runner`.
+pub(crate) fn wasm_bindgen() -> Result<PathBuf> {
+    // The test runner has no version of its own to ask for, so both must be side by side.
+    let is_right = |program: &Path| {
+        reports(program, &format!("wasm-bindgen {WASM_BINDGEN}"))
+            && program.parent().is_some_and(|dir| program_in(dir, "wasm-bindgen-test-runner").is_file())
+    };
+    if let Some(dir) = on_path("wasm-bindgen", is_right) {
+        return Ok(dir);
+    }
+    let bin = tools()?.join(format!("wasm-bindgen-{WASM_BINDGEN}")).join("bin");
+    if !is_right(&program_in(&bin, "wasm-bindgen")) {
+        say(&format!(
+            "compiling wasm-bindgen {WASM_BINDGEN}, which joins wasm and JavaScript, into {}",
+            bin.display()
+        ));
+        say("this takes one or two minutes, once for this user");
+        run(cargo().args(["build", "--profile", "tools", "--package", "wasm-bindgen-tool"]))?;
+        fs::create_dir_all(&bin).map_err(|e| format!("cannot make {}: {e}", bin.display()))?;
+        for name in ["wasm-bindgen-test-runner", "wasm-bindgen"] {
+            let built = program_in(&target_dir()?.join("tools"), name);
+            // Through a rename, so that another run never sees half a file.
+            let half = bin.join(format!("{name}.{}", std::process::id()));
+            fs::copy(&built, &half)
+                .and_then(|_| fs::rename(&half, program_in(&bin, name)))
+                .map_err(|e| format!("cannot keep {}: {e}", built.display()))?;
+        }
+    }
+    Ok(bin)
+}
+
+/// What `package.json` names, or why not: Node is not something to install behind anybody's back.
+pub(crate) fn npm_packages() -> Result<PathBuf> {
+    node()?;
+    let modules = root().join("node_modules");
+    let lock = root().join("package-lock.json");
+    let wanted = fs::read(&lock).map_err(|e| format!("cannot read {}: {e}", lock.display()))?;
+    let stamp = modules.join(".bufferscope-lock");
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(modules);
+    }
+    say("npm ci: wasm-opt, which shrinks the page, and playwright-core and axe, which test it");
+    run(command("npm").args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]))?;
+    fs::write(&stamp, wanted).map_err(|e| format!("cannot write {}: {e}", stamp.display()))?;
+    Ok(modules)
+}
+
+/// Whether Node is there and new enough.
+pub(crate) fn node() -> Result<()> {
+    let wanted = format!(
+        "Node {OLDEST_NODE} or newer with npm is needed (Debian, Ubuntu: `apt-get install nodejs npm`)"
+    );
+    let version = output(command("node").arg("--version")).ok_or_else(|| wanted.clone())?;
+    let major = version.trim_start_matches('v').split('.').next().and_then(|major| major.parse().ok());
+    if major.is_none_or(|major: u32| major < OLDEST_NODE) {
+        return Err(format!("{wanted}; this is {version}"));
+    }
+    output(command("npm").arg("--version")).map(|_| ()).ok_or(wanted)
+}
+
+/// The browser of the tests, and the program through which it is driven.
+pub(crate) struct Browser {
+    pub(crate) chromium: PathBuf,
+    pub(crate) chromedriver: PathBuf,
+}
+
+/// Looks for Chromium and its driver; where apt can install them, it does.
+pub(crate) fn browser() -> Result<Browser> {
+    if let Some(browser) = find_browser() {
+        return Ok(browser);
+    }
+    let missing = "Chromium and its driver are missing; \
+                   install them (Debian, Ubuntu: `sudo apt-get install chromium chromium-driver`), \
+                   or set CHROMIUM and CHROMEDRIVER to where they are";
+    let as_root: &[&str] = if output(Command::new("id").arg("-u")).as_deref() == Some("0") {
+        &[]
+    } else if output(Command::new("sudo").args(["-n", "true"])).is_some() {
+        &["sudo", "-n"]
+    } else {
+        return Err(missing.into());
+    };
+    if which(&["apt-get"]).is_none() {
+        return Err(missing.into());
+    }
+    say("apt-get install chromium chromium-driver: the page is tested in a real browser (about 440 MB)");
+    let apt = |args: &[&str]| {
+        let words: Vec<&str> =
+            as_root.iter().copied().chain(["apt-get"]).chain(args.iter().copied()).collect();
+        run(Command::new(words[0]).args(&words[1..]).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    let install =
+        ["install", "-y", "--no-install-recommends", "chromium", "chromium-driver", "fonts-dejavu-core"];
+    // The list of packages may be old or absent; only then is fetching it worth the time.
+    apt(&install)
+        .or_else(|_| apt(&["update"]).and_then(|()| apt(&install)))
+        .map_err(|e| format!("{e}; {missing}"))?;
+    find_browser().ok_or_else(|| missing.into())
+}
+
+fn find_browser() -> Option<Browser> {
+    let named =
+        |variable: &str, names: &[&str]| env::var_os(variable).map(PathBuf::from).or_else(|| which(names));
+    Some(Browser {
+        chromium: named(
+            "CHROMIUM",
+            &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"],
+        )?,
+        chromedriver: named("CHROMEDRIVER", &["chromedriver"])?,
+    })
+}
+
+/// `~/.cache/bufferscope/tools`.
+fn tools() -> Result<PathBuf> {
+    let cache = env::var_os("XDG_CACHE_HOME")
+        .filter(|dir| !dir.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| env::home_dir().map(|home| home.join(".cache")))
+        .ok_or("no home directory to keep the build tools in; set XDG_CACHE_HOME")?;
+    Ok(cache.join("bufferscope").join("tools"))
+}
+
+fn on_path(name: &str, is_right: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    let program = which(&[name]).filter(|program| is_right(program))?;
+    program.parent().map(Path::to_path_buf)
+}
+
+fn program_in(dir: &Path, name: &str) -> PathBuf {
+    dir.join(format!("{name}{}", env::consts::EXE_SUFFIX))
+}
+
+fn reports(program: &Path, version: &str) -> bool {
+    output(Command::new(program).arg("--version")).is_some_and(|text| text.starts_with(version))
+}

@@ -1,0 +1,179 @@
+// What every browser test needs: the published page on a sub-path, a browser, and a watch over what the page does.
+//
+// A test file is `web/tests/NAME.test.mjs`; `cargo xtask test --only browser` runs them all. A test looks like this:
+//
+//   import test from "node:test";
+//   import { withPage, screenshot } from "./harness.mjs";
+//
+//   test("what must hold", () =>
+//     withPage({ width: 360, scheme: "dark" }, async (page) => {
+//       await page.getByRole("button", { name: "Undo" }).click();
+//       await screenshot(page, "undone");
+//     }));
+//
+// The page fails its test when it writes an error to the console, throws, asks for anything outside its own folder, or
+// for a file that is not there.
+import assert from "node:assert/strict";
+import { createReadStream, existsSync, mkdirSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import { extname, join, normalize, sep } from "node:path";
+import { after } from "node:test";
+import { fileURLToPath } from "node:url";
+import { AxeBuilder } from "@axe-core/playwright";
+import { chromium } from "playwright-core";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+/** The folder of the published page. */
+export const dist = process.env.BUFFERSCOPE_DIST ?? join(root, "dist");
+const screenshots = process.env.BUFFERSCOPE_SCREENSHOTS ?? join(root, "target", "screenshots");
+
+// Two levels deep, because a page that works at the root of a host may still break below it.
+const SUB_PATH = "/some/folder/";
+
+const TYPES = {
+  ".css": "text/css; charset=utf-8",
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".json": "application/json",
+  ".svg": "image/svg+xml",
+  ".txt": "text/plain; charset=utf-8",
+  ".wasm": "application/wasm",
+  ".woff2": "font/woff2",
+};
+
+/** Serves `folder` at `prefix` as a plain static host does: no fallback page, no extra headers. */
+export function serve(folder = dist, prefix = SUB_PATH) {
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url, "http://localhost");
+    let file = pathname.startsWith(prefix) ? normalize(join(folder, decodeURIComponent(pathname.slice(prefix.length)))) : "";
+    if (file && existsSync(file) && statSync(file).isDirectory()) file = join(file, "index.html");
+    const inside = file.startsWith(normalize(folder) + sep);
+    if (!inside || !existsSync(file)) {
+      response.writeHead(404).end();
+      return;
+    }
+    response.writeHead(200, { "Content-Type": TYPES[extname(file)] ?? "application/octet-stream" });
+    createReadStream(file).pipe(response);
+  });
+  return new Promise((resolve) => {
+    server.listen(0, "127.0.0.1", () => {
+      resolve({
+        url: `http://127.0.0.1:${server.address().port}${prefix}`,
+        close: () => {
+          server.closeAllConnections();
+          server.close();
+        },
+      });
+    });
+  });
+}
+
+// One server and one browser a test file, started by the first test that asks.
+let running;
+async function start() {
+  running ??= (async () => ({
+    server: await serve(),
+    browser: await chromium.launch({
+      executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+      args: [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+      ],
+    }),
+  }))();
+  return running;
+}
+
+after(async () => {
+  if (!running) return;
+  const { server, browser } = await running;
+  await browser.close();
+  server.close();
+});
+
+/**
+ * Opens the page, gives it to `body`, and then checks what the page did meanwhile.
+ *
+ * `width`, `height`: of the window; `scheme`: "light" or "dark"; `path`: what follows the page's address, such as
+ * "#chapter"; `reducedMotion`, `forcedColors`, `touch`, `locale`: as the reader's device asks; `clipboard`: whether the
+ * page may use it; `expected`: a pattern of the faults that the test provokes on purpose.
+ */
+export async function withPage(options, body) {
+  const { width = 1280, height = 800, scheme = "light", path = "", locale = "en-US" } = options;
+  const { server, browser } = await start();
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: scheme,
+    reducedMotion: options.reducedMotion ? "reduce" : "no-preference",
+    forcedColors: options.forcedColors ? "active" : "none",
+    hasTouch: options.touch ?? false,
+    permissions: options.clipboard ? ["clipboard-read", "clipboard-write"] : [],
+    locale,
+  });
+  const page = await context.newPage();
+  const faults = [];
+  page.on("console", (message) => {
+    if (message.type() === "error") faults.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => faults.push(`thrown: ${error}`));
+  context.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(server.url) && !/^(data|blob):/.test(url)) faults.push(`asked for ${url}, outside of its own folder`);
+  });
+  context.on("response", (response) => {
+    if (response.status() >= 400) faults.push(`${response.status()}: ${response.url()}`);
+  });
+  context.on("requestfailed", (request) => {
+    // A navigation or a frame that goes away ends its own requests; that is no fault of the page.
+    const reason = request.failure()?.errorText;
+    if (reason !== "net::ERR_ABORTED") faults.push(`failed: ${request.url()} (${reason})`);
+  });
+  try {
+    await page.goto(server.url + path, { waitUntil: "load" });
+    await started(page);
+    await body(page, server);
+    await settled(page);
+  } finally {
+    await context.close();
+  }
+  const unexpected = faults.filter((fault) => !options.expected?.test(fault));
+  assert.deepEqual(unexpected, [], "the page must work without errors and without the network");
+}
+
+/** Waits until the page has replaced its starting notice. */
+export async function started(page) {
+  await page.waitForFunction(() => !document.getElementById("startup"), undefined, { timeout: 30_000 });
+  await settled(page);
+}
+
+/** Waits until what was changed has been drawn. */
+export async function settled(page) {
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50)))));
+}
+
+/** Writes `target/screenshots/NAME.png`, of the whole page unless told otherwise. */
+export async function screenshot(page, name, options = {}) {
+  mkdirSync(screenshots, { recursive: true });
+  await settled(page);
+  await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true, ...options });
+}
+
+/** Fails on whatever axe finds that keeps somebody from using the page. */
+export async function expectAccessible(page) {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  const grave = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  const found = grave.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.target.join(" ")).join(", ")}`);
+  assert.deepEqual(found, [], "no serious or critical accessibility violation");
+}
+
+/** Fails when the page is wider than its window, so that a reader would have to scroll sideways. */
+export async function expectNoSidewaysScroll(page) {
+  const [content, window] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+  assert.ok(content <= window, `the page is ${content} px wide in a window of ${window} px`);
+}
