@@ -1,0 +1,203 @@
+//! What holds for every trace. The checks themselves are the fuzz target's body.
+
+use packing::{
+    Algorithm, BufferKey, Event, Options, PackError, free_chunks_at, fuzzing, inspect_placement, pack,
+    peak_live_size, unfragmented_size,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn alloc(buffer: u32, size: u64) -> Event {
+    Event::Alloc { buffer: BufferKey(buffer), size }
+}
+
+fn share(buffer: u32, with: u32, size: u64) -> Event {
+    Event::Share { buffer: BufferKey(buffer), with: BufferKey(with), size }
+}
+
+fn free(buffer: u32) -> Event {
+    Event::Free { buffer: BufferKey(buffer) }
+}
+
+/// A small deterministic source of numbers (Knuth's MMIX constants).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// A well-formed trace of `count` buffers, every `share_every`th of which shares.
+fn random_trace(seed: u64, count: u32, largest: u64, share_every: u64) -> Vec<Event> {
+    let mut numbers = Numbers(seed);
+    let mut alive = Vec::new();
+    let mut events = Vec::new();
+    let mut next = 0;
+    while next < count || !alive.is_empty() {
+        if next < count && (alive.is_empty() || numbers.below(5) < 3) {
+            let size = 1 + numbers.below(largest);
+            if next > 0 && numbers.below(share_every) == 0 {
+                events.push(share(next, numbers.below(u64::from(next)) as u32, size));
+            } else {
+                events.push(alloc(next, size));
+            }
+            alive.push(next);
+            next += 1;
+        } else {
+            events.push(free(alive.swap_remove(numbers.below(alive.len() as u64) as usize)));
+        }
+    }
+    events
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes(bytes in vec(any::<u8>(), 0..400)) {
+        fuzzing::check_bytes(&bytes);
+    }
+
+    #[test]
+    fn grouped(seed in any::<u64>(), count in 1_u32..60, largest in 1_u64..300, share_every in 1_u64..9,
+               alignment in 1_u64..70, limit in proptest::option::of(0_u64..2000), split_threshold in 0_usize..40) {
+        let events = random_trace(seed, count, largest, share_every);
+        fuzzing::check(&events, &Options { alignment, limit, split_threshold, ..Options::default() });
+    }
+
+    #[test]
+    fn split_below_the_threshold_is_spatial(seed in any::<u64>(), count in 1_u32..60, limit in proptest::option::of(0_u64..900)) {
+        let events = random_trace(seed, count, 100, 5);
+        let run = |algorithm| pack(&events, &Options { algorithm, limit, ..Options::default() }).unwrap().heaps;
+        prop_assert_eq!(run(Algorithm::FastSplit), run(Algorithm::Spatial));
+    }
+}
+
+/// Longer traces than the properties above, so that the tree of the fast search has several levels.
+#[test]
+fn fast_and_plain_agree_on_long_traces() {
+    for (seed, count, largest, share_every, alignment) in [
+        (1, 1500, 1000, u64::MAX, 64),
+        (2, 1500, 4, u64::MAX, 1),
+        (3, 2000, 1 << 20, 3, 16),
+        (4, 1000, 50, 1, 7),
+    ] {
+        let events = random_trace(seed, count, largest, share_every);
+        for limit in [None, Some(largest * 20)] {
+            for algorithm in Algorithm::ALL {
+                let options = Options { algorithm, alignment, limit, split_threshold: 300 };
+                assert_eq!(
+                    pack(&events, &options),
+                    fuzzing::pack_plainly(&events, &options),
+                    "{algorithm} {seed}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn smoke_of_the_fuzz_body() {
+    let mut numbers = Numbers(7);
+    for _ in 0..1500 {
+        let len = numbers.below(200);
+        let bytes: Vec<u8> = (0..len).map(|_| numbers.below(256) as u8).collect();
+        fuzzing::check_bytes(&bytes);
+    }
+}
+
+#[test]
+fn contradictions_are_errors() {
+    let (zero, one) = (BufferKey(0), BufferKey(1));
+    let cases: [(&[Event], PackError); 8] = [
+        (&[free(0)], PackError::FreeBeforeBegin { event: 0, buffer: zero }),
+        (&[alloc(0, 1), alloc(0, 1)], PackError::BegunTwice { event: 1, buffer: zero }),
+        (&[alloc(0, 1), free(0), alloc(0, 1)], PackError::BegunTwice { event: 2, buffer: zero }),
+        (&[alloc(0, 1), free(0), free(0)], PackError::FreedTwice { event: 2, buffer: zero }),
+        (&[share(0, 1, 4)], PackError::ShareWithUnknown { event: 0, buffer: zero, with: one }),
+        (&[share(0, 0, 4)], PackError::ShareWithUnknown { event: 0, buffer: zero, with: zero }),
+        (&[alloc(0, 0), share(1, 0, 4)], PackError::ShareWithZeroSize { event: 1, buffer: one, with: zero }),
+        (&[alloc(0, u64::MAX)], PackError::NoPlace { buffer: zero, size: u64::MAX }),
+    ];
+    for (events, expected) in cases {
+        for algorithm in Algorithm::ALL {
+            assert_eq!(pack(events, &Options { algorithm, ..Options::default() }), Err(expected));
+        }
+        assert!(!expected.to_string().is_empty());
+    }
+    let no_alignment = Options { alignment: 0, ..Options::default() };
+    assert_eq!(pack(&[], &no_alignment), Err(PackError::ZeroAlignment));
+    let heaps = [alloc(0, 1 << 62), alloc(1, 1 << 62), alloc(2, 1 << 62), alloc(3, 1 << 62)];
+    let limited = Options { limit: Some(0), ..Options::default() };
+    assert_eq!(pack(&heaps, &limited), Err(PackError::TotalTooLarge));
+}
+
+#[test]
+fn far_apart_keys_are_no_burden() {
+    let events =
+        [alloc(u32::MAX, 8), alloc(3, 8), share(1 << 30, 3, 16), free(u32::MAX), free(1 << 30), free(3)];
+    let packing = pack(&events, &Options::default()).unwrap();
+    assert_eq!(packing.total(), 72); // the group at 0, the other at 64
+    assert_eq!(packing.find(BufferKey(1 << 30)), packing.find(BufferKey(3)));
+}
+
+/// BUFFER_ASSIGNMENT 10.6: a share counts twice while both live.
+#[test]
+fn unfragmented_size_counts_shares() {
+    let events = [alloc(0, 40), share(1, 0, 40), free(0), free(1)];
+    assert_eq!(unfragmented_size(&events), 80);
+    assert_eq!(peak_live_size(&events), Ok(40));
+    assert_eq!(pack(&events, &Options::default()).unwrap().total(), 40);
+    assert_eq!(unfragmented_size(&[alloc(0, u64::MAX), alloc(1, u64::MAX)]), u64::MAX);
+}
+
+/// A gap that is exactly large enough wins over a larger one below it.
+#[test]
+fn a_step_shows_what_was_weighed() {
+    let events = [
+        alloc(0, 50), // placed first, then 1, 2, 3 on top
+        alloc(1, 40),
+        alloc(2, 30),
+        alloc(3, 25),
+        free(0),
+        free(2),
+        alloc(4, 20),
+        free(1),
+        free(3),
+        free(4),
+    ];
+    let options = Options { algorithm: Algorithm::Spatial, alignment: 10, ..Options::default() };
+    let step = inspect_placement(&events, &options, 4).unwrap();
+    assert_eq!(step.placement.buffer, BufferKey(4));
+    assert_eq!(step.placement.offset, 90);
+    assert_eq!(step.order.iter().map(|entry| entry.buffer.0).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    let shown: Vec<_> = step.free_chunks.iter().map(|c| (c.offset, c.end, c.fits, c.is_chosen)).collect();
+    let last = (150, i64::MAX as u64, true, false);
+    assert_eq!(shown, [(0, 50, true, false), (90, 120, true, true), last]);
+    assert_eq!(free_chunks_at(&events, &options, 4).unwrap(), step.free_chunks);
+    assert_eq!(
+        free_chunks_at(&events, &options, 5),
+        Err(PackError::NoSuchPlacement { placement: 5, count: 5 })
+    );
+}
+
+#[test]
+fn trace_errors_say_where() {
+    let error = |text: &str| packing::trace::run_json(text).unwrap_err().to_string();
+    assert_eq!(error("{\n  \"algorithm\": }"), "line 2, column 16: expected value");
+    let with = |events: &str| {
+        error(&format!(
+            r#"{{"algorithm":"spatial","alignment":1,"limit":null,"sizes":{{"1":4}},"events":[{events}]}}"#
+        ))
+    };
+    assert_eq!(with(r#"["A",1],["A",2]"#), "event 1: no size is given for buffer 2");
+    assert_eq!(with(r#"["A",1],["F",1],["F",1]"#), "event 2: buffer 1 is freed a second time");
+    assert_eq!(with(r#"["X",1]"#), "event 0: must begin with \"A\", \"S\" or \"F\"");
+    assert_eq!(with(r#"["S",1]"#), "event 0: has the wrong number of items");
+    assert_eq!(
+        error(r#"{"algorithm":"worst","alignment":1,"events":[]}"#),
+        "unknown algorithm \"worst\"; known are choose_best, spatial, temporal, fast_merge, fast_split"
+    );
+}
