@@ -7,18 +7,25 @@
 //! text once and nothing else. Reading never panics and never fails whole when a part will do:
 //! [`read`] gives what could be read, and a list of [`Diagnostic`]s with line and column.
 
+mod check;
 mod diagnostic;
+mod known;
 mod module;
 mod opcode;
 mod print;
 mod read;
 mod shape;
+mod shape_text;
+mod text;
 
 pub use diagnostic::{Diagnostic, Location, Severity};
 pub use module::{
     Alias, AliasKind, Attribute, Computation, ComputationId, Instruction, InstructionId, Module, Slice, Span,
 };
 pub use opcode::Opcode;
-pub use print::print;
-pub use read::{Read, read};
-pub use shape::{ElementType, Layout, Shape, ShapeId, ShapeIndex, Shapes, Subshape, Tile};
+pub use print::{instruction_text, print};
+pub use read::{Read, read, read_bytes, read_owned};
+pub use shape::{
+    ElementType, Layout, MAX_RANK, MAX_TUPLE_DEPTH, Shape, ShapeError, ShapeId, ShapeIndex, Shapes, Subshape,
+    Tile,
+};

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// Numbers of tuple elements from the outside in; empty for the shape itself.
 ///
@@ -149,23 +150,59 @@ pub struct Subshape {
 }
 
 #[derive(Debug)]
-struct Entry {
-    shape: Shape,
-    /// As the text has it, with layout and `/*index=5*/` markers.
-    long: Box<str>,
-    /// The same without layouts.
-    short: Box<str>,
+pub(crate) struct Entry {
+    pub(crate) shape: Shape,
+    /// As XLA prints it, with layout and `/*index=5*/` markers; shared with the key in `by_text`.
+    pub(crate) long: Arc<str>,
+    /// The same without layouts; shared with `long` where there is none.
+    pub(crate) short: Arc<str>,
     /// Pre-order (specification, 1.1); the first is the shape itself.
-    subshapes: Box<[Subshape]>,
+    pub(crate) subshapes: Box<[Subshape]>,
 }
 
 /// All shapes of a module, each once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Shapes {
-    entries: Vec<Entry>,
+    pub(crate) entries: Vec<Entry>,
     /// By the text it was written as, and by its canonical text.
-    by_text: HashMap<Box<str>, ShapeId>,
+    pub(crate) by_text: HashMap<Arc<str>, ShapeId>,
+    /// Bytes that `entries` take, roughly.
+    pub(crate) weight: u64,
+    /// What `weight` may come to: tuples in tuples are enumerated at every level, so a small text can ask for much.
+    pub(crate) weight_limit: u64,
 }
+
+impl Default for Shapes {
+    fn default() -> Self {
+        Self { entries: Vec::new(), by_text: HashMap::new(), weight: 0, weight_limit: DEFAULT_WEIGHT_LIMIT }
+    }
+}
+
+/// A text that is no shape.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShapeError {
+    /// Byte offset in the text.
+    pub offset: usize,
+    /// What stands there.
+    pub read: String,
+    /// What was expected.
+    pub expected: &'static str,
+}
+
+impl fmt::Display for ShapeError {
+    /// `READ, EXPECTED`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}", self.read, self.expected)
+    }
+}
+
+impl std::error::Error for ShapeError {}
+
+/// Tuples may be nested this deep.
+pub const MAX_TUPLE_DEPTH: usize = 100;
+/// Arrays may have this many dimensions: `dynamic` has one bit for each.
+pub const MAX_RANK: usize = 64;
+const DEFAULT_WEIGHT_LIMIT: u64 = 1 << 28;
 
 impl Shapes {
     /// The shape.
