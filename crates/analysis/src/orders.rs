@@ -1,0 +1,240 @@
+//! XLA's internal orders, which decide the numbers of values and many ties (0).
+//!
+//! Printed text holds only the schedule. The order in which computations and instructions are stored is in
+//! the `.hlo.pb`; without one it is guessed from names, the way XLA makes them.
+
+use crate::{Backend, Target};
+use hlo::{ComputationId, InstructionId, Module, Opcode};
+use rustc_hash::FxHashMap;
+
+/// The orders that text lacks.
+#[derive(Clone, Debug)]
+pub struct Orders {
+    /// `SC`: computations as the module stores them.
+    pub storage: Vec<ComputationId>,
+    /// `SI`: by computation, its instructions as the computation stores them.
+    pub instructions: Vec<Vec<InstructionId>>,
+    /// `PC`: callees before their callers, as XLA keeps it up.
+    pub callee_first: Vec<ComputationId>,
+    /// Are these XLA's own, or guessed from the text? Guessed ones may number values differently.
+    pub exact: bool,
+}
+
+impl Orders {
+    /// Guesses the orders from names (0, item 3; GPU and TPU supplement, 7). Calls must be acyclic.
+    #[must_use]
+    pub fn guess(module: &Module, target: &Target) -> Self {
+        let storage = match target.backend {
+            Backend::Gpu => Names::new(module).gpu_storage(),
+            Backend::Cpu | Backend::Tpu => Names::new(module).cpu_storage(),
+        };
+        let mut rank = vec![0usize; module.computations.len()];
+        for (i, c) in storage.iter().enumerate() {
+            rank[c.index()] = i;
+        }
+        let instructions = module
+            .computations
+            .iter()
+            .map(|c| {
+                let is_fusion = |i: &InstructionId| module.instruction(*i).opcode == Opcode::Fusion;
+                let mut fusions: Vec<InstructionId> =
+                    c.instructions.iter().copied().filter(is_fusion).collect();
+                fusions.sort_by_key(|f| module.called(*f).first().map_or(usize::MAX, |b| rank[b.index()]));
+                c.instructions.iter().copied().filter(|i| !is_fusion(i)).chain(fusions).collect()
+            })
+            .collect();
+        let callee_first = callee_first(module, &storage);
+        Self { storage, instructions, callee_first, exact: false }
+    }
+}
+
+/// `PC` from `SC`: each computation goes to the end, and whatever already stands there and calls it, directly or not,
+/// moves behind it in its old order.
+#[must_use]
+pub fn callee_first(module: &Module, storage: &[ComputationId]) -> Vec<ComputationId> {
+    let mut callers: Vec<Vec<ComputationId>> = vec![Vec::new(); module.computations.len()];
+    for id in module.instruction_ids() {
+        let caller = module.instruction(id).computation;
+        for callee in module.called(id) {
+            if callers[callee.index()].last() != Some(&caller) {
+                callers[callee.index()].push(caller);
+            }
+        }
+    }
+    // Places are handed out upwards, so "to the end" is "the next place".
+    let mut place = vec![None::<u64>; module.computations.len()];
+    let mut next = 0;
+    let mut seen = vec![u32::MAX; module.computations.len()];
+    let mut moved = Vec::new();
+    let mut stack = Vec::new();
+    for (turn, &c) in storage.iter().enumerate() {
+        place[c.index()] = Some(next);
+        next += 1;
+        moved.clear();
+        stack.push(c);
+        while let Some(at) = stack.pop() {
+            for &caller in &callers[at.index()] {
+                if seen[caller.index()] != turn as u32 && caller != c {
+                    seen[caller.index()] = turn as u32;
+                    stack.push(caller);
+                    moved.extend(place[caller.index()].map(|p| (p, caller)));
+                }
+            }
+        }
+        moved.sort_unstable();
+        for &(_, caller) in &moved {
+            place[caller.index()] = Some(next);
+            next += 1;
+        }
+    }
+    let mut out = storage.to_vec();
+    out.sort_by_key(|c| place[c.index()]);
+    out
+}
+
+/// What the names of computations betray about when they were made.
+struct Names<'m> {
+    module: &'m Module,
+    /// By computation: the opcode of its first call site.
+    called_by: Vec<Option<(Opcode, InstructionId)>>,
+}
+
+/// The number behind the last dot of a name, if there is one.
+fn trailing_number(name: &str) -> Option<u64> {
+    name.rsplit_once('.').and_then(|(_, n)| n.parse().ok())
+}
+
+/// The last number anywhere behind a dot: `region_0.4.clone` gives 4.
+fn last_number(name: &str) -> Option<u64> {
+    name.rsplit('.').find_map(|part| part.parse().ok())
+}
+
+impl<'m> Names<'m> {
+    fn new(module: &'m Module) -> Self {
+        let mut called_by = vec![None; module.computations.len()];
+        for id in module.instruction_ids() {
+            for callee in module.called(id) {
+                called_by[callee.index()].get_or_insert((module.instruction(id).opcode, id));
+            }
+        }
+        Self { module, called_by }
+    }
+
+    fn name(&self, c: ComputationId) -> &'m str {
+        self.module.computation_name(c)
+    }
+
+    fn is_fusion_body(&self, c: ComputationId) -> bool {
+        matches!(self.called_by[c.index()], Some((Opcode::Fusion, _)))
+    }
+
+    /// For the clones: (smallest number in the names of a while's pair, 0 for its condition and 1 for its body).
+    fn pair_keys(&self, number: fn(&str) -> Option<u64>) -> FxHashMap<ComputationId, (u64, u8)> {
+        let mut keys = FxHashMap::default();
+        for id in self.module.instruction_ids() {
+            if let (Opcode::While, &[body, condition]) =
+                (self.module.instruction(id).opcode, self.module.called(id))
+            {
+                let least = [body, condition].iter().filter_map(|c| number(self.name(*c))).min().unwrap_or(0);
+                keys.entry(condition).or_insert((least, 0));
+                keys.entry(body).or_insert((least, 1));
+            }
+        }
+        keys
+    }
+
+    /// The number that a parameter named `prefix[.N]` carries, 0 if it carries none.
+    fn parameter_suffix(&self, c: ComputationId, prefix: &str) -> Option<u64> {
+        self.module.computation(c).parameters.iter().find_map(|p| {
+            let rest = self.module.name_of(*p).strip_prefix(prefix)?;
+            if rest.is_empty() { Some(0) } else { rest.strip_prefix('.')?.parse().ok() }
+        })
+    }
+
+    fn cpu_storage(&self) -> Vec<ComputationId> {
+        let pairs = self.pair_keys(last_number);
+        let mut keyed: Vec<(u8, u64, u8, ComputationId)> = self
+            .module
+            .computation_ids()
+            .map(|c| {
+                let name = self.name(c);
+                if self.is_fusion_body(c) {
+                    let rest = name.strip_prefix("fused_computation");
+                    match rest
+                        .and_then(|r| if r.is_empty() { Some(0) } else { r.strip_prefix('.')?.parse().ok() })
+                    {
+                        Some(k) => (2, k, 0, c),
+                        None => (3, self.parameter_suffix(c, "param_0").unwrap_or(u64::MAX), 0, c),
+                    }
+                } else if name.contains(".clone") {
+                    let (least, part) = pairs.get(&c).copied().unwrap_or((last_number(name).unwrap_or(0), 0));
+                    (1, least, part, c)
+                } else {
+                    (0, trailing_number(name).unwrap_or(0), 0, c)
+                }
+            })
+            .collect();
+        keyed.sort_unstable();
+        keyed.into_iter().map(|(.., c)| c).collect()
+    }
+
+    fn gpu_storage(&self) -> Vec<ComputationId> {
+        let pairs = self.pair_keys(last_number);
+        let mut first: Vec<((u8, u64, u64, u64), ComputationId)> = Vec::new();
+        let mut fusions = Vec::new();
+        let mut wrapped = Vec::new();
+        for c in self.module.computation_ids() {
+            let name = self.name(c);
+            let is_async = matches!(
+                self.called_by[c.index()],
+                Some((Opcode::AsyncStart | Opcode::AsyncUpdate | Opcode::AsyncDone, _))
+            );
+            if is_async {
+                wrapped.push(c);
+            } else if self.is_fusion_body(c) {
+                match self.parameter_suffix(c, "parameter_0") {
+                    Some(n) => first.push(((5, n, 0, 0), c)),
+                    None => fusions.push(c),
+                }
+            } else if let Some(n) = add_clone_number(name) {
+                first.push(((1, n, 0, 0), c));
+            } else if name.ends_with("reduce_sub_computation") || name.starts_with("compare-") {
+                let clones = name.matches("clone").count() as u64;
+                let base = name.split(".clone").next().and_then(last_number).unwrap_or(0);
+                first.push(((4, clones, base, trailing_number(name).unwrap_or(0)), c));
+            } else if name.contains(".clone") {
+                match pairs.get(&c) {
+                    Some(&(least, part)) => first.push(((3, least, u64::from(part), 0), c)),
+                    None => {
+                        let clones = name.matches("clone").count() as u64;
+                        let base = name.split(".clone").next().and_then(last_number).unwrap_or(0);
+                        first.push(((4, clones, base, trailing_number(name).unwrap_or(0)), c));
+                    }
+                }
+            } else {
+                first.push(((2, last_number(name.trim_end_matches("_spmd")).unwrap_or(0), 0, 0), c));
+            }
+        }
+        first.sort_unstable();
+        let mut storage: Vec<ComputationId> = first.into_iter().map(|(_, c)| c).collect();
+        // The other fusions follow their callers, and those stand in the callee-first order of what is known so far.
+        let mut rank = vec![usize::MAX; self.module.computations.len()];
+        for (i, c) in callee_first(self.module, &storage).into_iter().enumerate() {
+            rank[c.index()] = i;
+        }
+        fusions.sort_by_key(|c| {
+            let caller = self.called_by[c.index()].map(|(_, i)| self.module.instruction(i).computation);
+            let is_wrapped = self.name(*c).starts_with("wrapped_");
+            (is_wrapped, caller.map_or(usize::MAX, |caller| rank[caller.index()]), *c)
+        });
+        storage.extend(fusions);
+        storage.extend(wrapped);
+        storage
+    }
+}
+
+/// `add.clone` and `add.N.clone`, the reducers that GPU collectives are made with: their number.
+fn add_clone_number(name: &str) -> Option<u64> {
+    let middle = name.strip_prefix("add")?.strip_suffix(".clone")?;
+    if middle.is_empty() { Some(0) } else { middle.strip_prefix('.')?.parse().ok() }
+}
