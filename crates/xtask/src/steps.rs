@@ -149,7 +149,7 @@ fn clippy_page(_: &Options) -> Result<Done> {
 }
 
 fn unit(_: &Options) -> Result<Done> {
-    passed(cargo().args(["test", "--workspace", "--exclude", TOOL]))
+    passed(cargo().args(["test", "--workspace", "--exclude", TOOL, "--no-fail-fast"]))
 }
 
 fn wasm(_: &Options) -> Result<Done> {
