@@ -3,7 +3,7 @@
 use std::env;
 use std::process::Command;
 
-use crate::process::{command, prepend_path, run};
+use crate::process::{command, prepend_path, run, target_dir};
 use crate::{Result, setup};
 
 pub(crate) struct Options {
@@ -34,6 +34,8 @@ impl Options {
 pub(crate) fn serve(options: &Options) -> Result<()> {
     let mut trunk = trunk("serve", options.release)?;
     trunk.args(["--port", &options.port.to_string()]);
+    // Apart from `dist/`, so that `cargo xtask test` may run meanwhile.
+    trunk.arg("--dist").arg(target_dir()?.join("served"));
     // On a machine without a screen there is nothing to open; Trunk would report an error where there is none.
     let screen = cfg!(not(target_os = "linux"))
         || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|v| env::var_os(v).is_some());
