@@ -123,7 +123,7 @@ pub struct Computation {
 }
 
 /// A whole HLO module.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Module {
     /// The source text, and behind it whatever text was made since. Every [`Span`] points into it.
     pub(crate) text: String,
@@ -155,6 +155,12 @@ impl Module {
     #[must_use]
     pub fn str(&self, span: Span) -> &str {
         self.text.get(span.start as usize..span.start as usize + span.len as usize).unwrap_or("")
+    }
+
+    /// Where a byte of the module's text stands.
+    #[must_use]
+    pub fn location(&self, offset: u32) -> crate::Location {
+        crate::Location::of(&self.text, offset)
     }
 
     /// An instruction.

@@ -1,0 +1,6 @@
+//! One module a command.
+
+pub(crate) mod assign;
+pub(crate) mod decisions;
+pub(crate) mod pack;
+pub(crate) mod print;

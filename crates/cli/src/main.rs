@@ -1,0 +1,66 @@
+//! `bufferscope`: XLA's buffer assignment without a browser.
+//!
+//! Exit status: 0 success, 1 the answer is "no", 2 bad input. Errors go to standard error as
+//! `FILE:LINE:COLUMN: what was read, what was expected`.
+
+mod commands;
+mod events;
+mod input;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "bufferscope", version, about = "How every value of an XLA program gets its address")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Reads a module and prints it back in XLA's own style
+    Print(commands::print::Arguments),
+    /// Runs buffer assignment and writes the four dump files
+    Assign(commands::assign::Arguments),
+    /// Prints every decision in order, one a line
+    Decisions(commands::decisions::Arguments),
+    /// Packs a trace of heap events: offsets out
+    Pack(commands::pack::Arguments),
+}
+
+/// What a command has to say when it is done.
+pub(crate) enum Answer {
+    /// It went well.
+    Yes,
+}
+
+/// Bad input, already in words; printed as it is, exit status 2.
+#[derive(Debug)]
+pub(crate) struct Failure(pub(crate) String);
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match arguments.command {
+        Command::Print(a) => commands::print::run(&a),
+        Command::Assign(a) => commands::assign::run(&a),
+        Command::Decisions(a) => commands::decisions::run(&a),
+        Command::Pack(a) => commands::pack::run(&a),
+    };
+    match result {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Err(Failure(text)) => {
+            eprintln!("{}", text.trim_end());
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Writes to standard output. A reader that has gone away (`| head`) is no error.
+pub(crate) fn say(text: &str) -> Result<Answer, Failure> {
+    use std::io::Write;
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure(format!("standard output: {e}"))),
+        _ => Ok(Answer::Yes),
+    }
+}

@@ -1,0 +1,38 @@
+//! The four files in which XLA says where every value went.
+//!
+//! | file | written by | specification |
+//! |---|---|---|
+//! | `-buffer-assignment.txt` | [`buffer_assignment`] | 9.1 |
+//! | `-buffer-assignment-values.txt` | [`values`] | 9.2 |
+//! | `-live-range.txt` | [`live_range`] | 4.4, 4.5 |
+//! | `-memory-usage-report.txt` | [`memory_usage_report`] | 9.4 |
+//!
+//! Each writer gives the whole file as text, byte for byte as XLA does where ids are XLA's own.
+
+mod buffer_assignment;
+mod bytes;
+mod live_range;
+mod report;
+mod stack;
+mod values;
+
+pub use buffer_assignment::buffer_assignment;
+pub use bytes::{grouped, human};
+pub use live_range::{Peak, live_range, peak};
+pub use report::memory_usage_report;
+pub use values::values;
+
+use analysis::Facts;
+use assigner::Assignment;
+use hlo::Module;
+
+/// The four files' names, as the corpus and the command line call them, with their contents.
+#[must_use]
+pub fn all(module: &Module, facts: &Facts, assignment: &Assignment) -> [(&'static str, String); 4] {
+    [
+        ("buffer-assignment.txt", buffer_assignment(module, facts, assignment)),
+        ("values.txt", values(module, facts, assignment)),
+        ("live-range.txt", live_range(module, facts)),
+        ("memory-usage-report.txt", memory_usage_report(module, facts, assignment)),
+    ]
+}
