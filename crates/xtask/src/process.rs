@@ -111,3 +111,24 @@ fn shown(command: &Command) -> String {
     let args: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
     format!("`{program} {}`", args.join(" "))
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_still_is_ended_with_its_children() {
+        let start = Instant::now();
+        // The inner shell would hold the outer one for a minute.
+        let error =
+            run_within(Command::new("sh").args(["-c", "sh -c 'sleep 60'; true"]), Duration::from_millis(200));
+        assert!(error.expect_err("a limit was passed").contains("was ended"));
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn a_failure_names_the_command() {
+        let error = run(Command::new("sh").args(["-c", "exit 3"])).expect_err("exit status 3");
+        assert!(error.starts_with("`sh -c exit 3` failed"), "{error}");
+    }
+}

@@ -58,7 +58,8 @@ impl Options {
                     if let Some(unknown) =
                         names.iter().find(|name| STEPS.iter().all(|step| step.name != **name))
                     {
-                        let known: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+                        let mut known: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+                        known.dedup();
                         return Err(format!(
                             "there is no step {unknown}; the steps are {}",
                             known.join(", ")
