@@ -7,10 +7,10 @@ use crate::serve::trunk;
 use crate::{Result, setup};
 
 /// What the published page may do: run its own script and wasm, and fetch its own files. Nothing typed or dropped into it
-/// can leave the machine. Inline styles are allowed because moving a block sets its position.
+/// can leave the machine. Styles come from files too; a block is moved through the style object, which this allows.
 ///
 /// Put in after the build, because Trunk's server reloads the page with an inline script that this would refuse.
-const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; \
+const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
                       img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self' blob:; \
                       frame-src 'self'; base-uri 'none'; form-action 'none'";
 const CHARSET: &str = r#"<meta charset="utf-8">"#;
