@@ -71,6 +71,8 @@ pub(crate) fn trunk() -> Result<PathBuf> {
         // Trunk's own profile optimises for speed at run time and takes three times as long to compile. Its default
         // features are for downloading tools, which we bring ourselves.
         run(cargo()
+            // Compiled in a folder that Cargo deletes: a kept target directory has no further use for any of it.
+            .env_remove("CARGO_TARGET_DIR")
             .env("CARGO_PROFILE_RELEASE_LTO", "off")
             .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
             .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")

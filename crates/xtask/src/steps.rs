@@ -214,7 +214,7 @@ fn deny(options: &Options) -> Result<Done> {
             return Ok(Done::Skipped(reason.into()));
         }
         println!("  set-up: compiling cargo-deny; this takes several minutes");
-        run(cargo().args(["install", "--locked", "cargo-deny"]))?;
+        run(cargo().env_remove("CARGO_TARGET_DIR").args(["install", "--locked", "cargo-deny"]))?;
     }
     passed(cargo().args(["deny", "check"]))
 }
