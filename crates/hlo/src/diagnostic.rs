@@ -52,7 +52,7 @@ impl Location {
     pub fn of(text: &str, offset: u32) -> Self {
         let before = text.as_bytes().get(..offset as usize).unwrap_or(text.as_bytes());
         let line_start = before.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
-        let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+        let line = before.split(|b| *b == b'\n').count();
         // A character begins at each byte that does not continue one.
         let column = before[line_start..].iter().filter(|b| **b & 0xc0 != 0x80).count() + 1;
         Self { line: line as u32, column: column as u32, offset }

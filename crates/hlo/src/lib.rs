@@ -6,9 +6,49 @@
 //! A [`Module`] owns its source text; names and attributes are [`Span`]s into it, so reading copies the
 //! text once and nothing else. Reading never panics and never fails whole when a part will do:
 //! [`read`] gives what could be read, and a list of [`Diagnostic`]s with line and column.
+//!
+//! ```
+//! let text = "\
+//! HloModule m
+//!
+//! ENTRY main {
+//!   p = f32[4, 5]{1, 0} parameter(0)
+//!   ROOT n = f32[4,5]{1,0} negate(p)
+//! }
+//! ";
+//! let read = hlo::read(text);
+//! assert!(read.diagnostics.is_empty());
+//!
+//! let module = read.module.expect("an entry computation");
+//! let root = module.root(module.entry);
+//! assert_eq!(module.instruction(root).opcode, hlo::Opcode::Negate);
+//! assert_eq!(module.name_of(module.operands(root)[0]), "p");
+//! assert_eq!(module.shapes.bytes(module.instruction(root).shape, 8), 80);
+//! assert_eq!(
+//!     hlo::print(&module),
+//!     "\
+//! HloModule m
+//!
+//! ENTRY %main (p: f32[4,5]) -> f32[4,5] {
+//!   %p = f32[4,5]{1,0} parameter(0)
+//!   ROOT %n = f32[4,5]{1,0} negate(%p)
+//! }
+//!
+//! "
+//! );
+//!
+//! let read = hlo::read("ENTRY main {\n  n = f32[4]{0} negate(p)\n}\n");
+//! assert_eq!(
+//!     read.diagnostics[0].to_string(),
+//!     "2:24: the operand `p`, expected an instruction from above"
+//! );
+//! ```
 
 mod check;
 mod diagnostic;
+mod edit;
+#[doc(hidden)]
+pub mod fuzzing;
 mod known;
 mod module;
 mod opcode;

@@ -105,11 +105,14 @@ fn instruction(module: &Module, id: InstructionId, short: bool, out: &mut String
     }
 }
 
+/// So many `async-update` between start and done are followed.
+const MAX_UPDATES: usize = 1000;
+
 /// The operation that an asynchronous instruction stands for.
 fn wrapped_root(module: &Module, id: InstructionId) -> Option<InstructionId> {
     let mut at = id;
-    // A chain of updates leads to the start; operands come before their users, so the chain ends.
-    loop {
+    // A chain of updates leads to the start.
+    for _ in 0..MAX_UPDATES {
         let instruction = module.instruction(at);
         match instruction.opcode {
             Opcode::AsyncStart | Opcode::AsyncUpdate | Opcode::AsyncDone => {}
@@ -121,12 +124,9 @@ fn wrapped_root(module: &Module, id: InstructionId) -> Option<InstructionId> {
             let single = others.all(|i| module.instruction(*i).opcode == Opcode::Parameter);
             return Some(root).filter(|_| single);
         }
-        let before = *module.operands(at).first()?;
-        if before >= at {
-            return None;
-        }
-        at = before;
+        at = *module.operands(at).first()?;
     }
+    None
 }
 
 fn attributes(module: &Module, list: &[Attribute], out: &mut String) {

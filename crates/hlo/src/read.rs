@@ -14,6 +14,7 @@ use crate::text::quote;
 use crate::{Diagnostic, Opcode, Severity, Shape, ShapeId, Shapes};
 pub(crate) use locate::Remarks;
 use locate::locate;
+use scan::span;
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 
@@ -95,7 +96,7 @@ fn read_with(text: String, early: Vec<(usize, String, String)>) -> Read {
     if stripped.is_some() {
         remarks.warning(0, "lines of a log", "reading what stands behind the log's prefix");
     }
-    let (parts, remarks) = {
+    let (parts, mut remarks) = {
         let text = stripped.as_deref().unwrap_or(&original);
         let mut reader = Reader::new(text, remarks);
         if reader.is_module_text() {
@@ -103,14 +104,22 @@ fn read_with(text: String, early: Vec<(usize, String, String)>) -> Read {
         }
         reader.finish()
     };
-    let text = stripped.as_deref().unwrap_or(&original);
-    let diagnostics = locate(text, stripped.as_ref().map(|_| original.as_str()), remarks);
-    let module = parts.map(|(mut module, extra)| {
-        module.text = stripped.unwrap_or(original);
-        module.text.push_str(&extra);
-        module
-    });
-    Read { module, diagnostics }
+    let (text, original) = match stripped {
+        Some(stripped) => (stripped, Some(original)),
+        None => (original, None),
+    };
+    let Some((mut module, extra)) = parts else {
+        return Read { module: None, diagnostics: locate(&text, original.as_deref(), remarks) };
+    };
+    let source_len = text.len();
+    module.text = text;
+    module.text.push_str(&extra);
+    // Where something is missing already, what contradicts it is no news.
+    if !remarks.any_error() {
+        crate::check::check(&module, source_len, &mut remarks);
+    }
+    let diagnostics = locate(&module.text[..source_len], original.as_deref(), remarks);
+    Read { module: Some(module), diagnostics }
 }
 
 /// Something is wrong, and has been said.
@@ -167,6 +176,8 @@ struct Frame<'t> {
     taken: HashMap<(InstructionId, u32), InstructionId>,
     /// Made-up instructions, which get a name when all names are known: themselves, and what to call them.
     unnamed: Vec<(InstructionId, String)>,
+    /// Operands that were not found: the remark's number, and the name.
+    missing: Vec<(usize, &'t str)>,
     /// The instruction that has this computation in an attribute of this name.
     host: Option<(Partial, Span)>,
 }
@@ -185,6 +196,7 @@ impl Frame<'_> {
             broken: HashSet::new(),
             taken: HashMap::new(),
             unnamed: Vec::new(),
+            missing: Vec::new(),
             host: None,
         }
     }
@@ -296,7 +308,7 @@ impl<'t> Reader<'t> {
         while self.peek().is_some_and(|b| !b.is_ascii_whitespace() && b != b',') {
             self.at += 1;
         }
-        self.name = self.span(start, self.at);
+        self.name = span(start, self.at);
         if self.at == start {
             return self.unexpected("expected the module's name");
         }
@@ -336,7 +348,7 @@ impl<'t> Reader<'t> {
             self.at = end;
         }
         self.at = end;
-        self.tables = self.span(start, end);
+        self.tables = span(start, end);
     }
 
     /// `ENTRY %name (signature) -> shape {`, or the first instruction of a computation without braces.
@@ -494,7 +506,10 @@ impl<'t> Reader<'t> {
 
     fn add_computation(&mut self, mut frame: Frame<'t>, nested: bool) -> Option<ComputationId> {
         let Some(root) = frame.root.or(frame.instructions.last().copied()) else {
-            self.remarks.error(frame.at, "a computation without instructions", "expected at least one");
+            // Something has been said of instructions that could not be read.
+            if frame.broken.is_empty() {
+                self.remarks.error(frame.at, "a computation without instructions", "expected at least one");
+            }
             if let Some(name) = frame.name {
                 self.broken_computations.insert(self.str(name));
             }
@@ -504,23 +519,30 @@ impl<'t> Reader<'t> {
         let mut parameters = Vec::with_capacity(frame.parameters.len());
         let mut expected = 0;
         for &(number, id, at) in &frame.parameters {
-            if number == expected {
-                parameters.push(id);
-                expected += 1;
-            } else if number < expected {
-                self.remarks.error(
-                    at as usize,
-                    format!("parameter {number} a second time"),
-                    "expected each number once",
-                );
+            let read = match number.cmp(&expected) {
+                std::cmp::Ordering::Equal => {
+                    parameters.push(id);
+                    expected += 1;
+                    continue;
+                }
+                std::cmp::Ordering::Less => format!("parameter {number} a second time"),
+                std::cmp::Ordering::Greater => format!("parameter {number}"),
+            };
+            // The numbers behind a gap are all wrong, but one remark says it.
+            let gap = number > expected;
+            let expected = if gap {
+                format!("expected a parameter {expected} beside it")
             } else {
-                // The numbers behind a gap are all wrong, but one remark says it.
-                self.remarks.error(
-                    at as usize,
-                    format!("parameter {number}"),
-                    format!("expected a parameter {expected} beside it"),
-                );
+                "expected each number once".to_owned()
+            };
+            self.remarks.error(at as usize, read, expected);
+            if gap {
                 break;
+            }
+        }
+        for (number, name) in &frame.missing {
+            if frame.names.contains_key(name) {
+                self.remarks.expect(*number, "expected its definition above, not below");
             }
         }
         self.name_instructions(&frame);
@@ -612,7 +634,8 @@ impl<'t> Reader<'t> {
             Opcode::Parameter => {
                 let at = self.at + 1;
                 payload = self.balanced()?;
-                let number = self.str(payload).parse::<u32>().ok();
+                let digits = Some(self.str(payload)).filter(|p| p.bytes().all(|b| b.is_ascii_digit()));
+                let number = digits.and_then(|p| p.parse::<u32>().ok());
                 let Some(number) = number else {
                     self.remarks.error(at, quote(self.str(payload)), "expected the parameter's number");
                     return Err(Said);
@@ -706,11 +729,11 @@ impl<'t> Reader<'t> {
         let frame = self.frames.last();
         let Some(mut id) = frame.and_then(|f| f.names.get(key).copied()) else {
             if !frame.is_some_and(|f| f.broken.contains(key)) {
-                self.remarks.error(
-                    at,
-                    format!("the operand {}", quote(key)),
-                    "expected an instruction from above",
-                );
+                let read = format!("the operand {}", quote(key));
+                let number = self.remarks.error(at, read, "expected an instruction from above");
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.missing.extend(number.map(|n| (n, key)));
+                }
             }
             while self.peek() == Some(b'#') {
                 self.at += 1;
@@ -743,7 +766,7 @@ impl<'t> Reader<'t> {
         while self.peek().is_some_and(|b| b.is_ascii_digit()) {
             self.at += 1;
         }
-        let digits = self.span(at, self.at);
+        let digits = span(at, self.at);
         let Ok(number) = self.str(digits).parse::<u32>() else {
             return self.unexpected("expected the number of a tuple's element");
         };
@@ -860,7 +883,7 @@ impl<'t> Reader<'t> {
     /// `%a`, `a`, `{%a, %b}`, `{}`.
     fn callees(&mut self, partial: &mut Partial, rank: u8, value: Span) -> Step<()> {
         for (at, name) in self.names_in(value)? {
-            let name = self.span(at, at + name.len());
+            let name = span(at, at + name.len());
             let callee = self.computation_ids.get(self.str(name)).copied();
             partial.called.push((rank, callee.map_or(Callee::Named(name), Callee::Known)));
         }
@@ -962,6 +985,7 @@ impl<'t> Reader<'t> {
             );
             self.remarks.error(at, read, "expected a tuple of operands, result and contexts");
             self.attribute_stack.truncate(partial.attributes_from);
+            self.at = self.last_end;
             return Err(Said);
         };
         let id = ComputationId(self.computations.len() as u32);

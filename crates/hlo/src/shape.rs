@@ -149,7 +149,7 @@ pub struct Subshape {
     pub shape: ShapeId,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) shape: Shape,
     /// As XLA prints it, with layout and `/*index=5*/` markers; shared with the key in `by_text`.
@@ -161,7 +161,7 @@ pub(crate) struct Entry {
 }
 
 /// All shapes of a module, each once.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Shapes {
     pub(crate) entries: Vec<Entry>,
     /// By the text it was written as, and by its canonical text.

@@ -301,10 +301,8 @@ impl Parser<'_, '_> {
             });
         };
         // XLA keeps sizes in signed 64 bits; zero-sized dimensions must not hide an overflow from sums of strides.
-        let count = dims.iter().try_fold(1_u64, |n, d| n.checked_mul((*d).max(1)));
-        if !count
-            .is_some_and(|n| n.checked_mul(element.bits()).is_some_and(|bits| i64::try_from(bits).is_ok()))
-        {
+        let bits = dims.iter().try_fold(element.bits(), |n, d| n.checked_mul((*d).max(1)));
+        if bits.is_none_or(|bits| i64::try_from(bits).is_err()) {
             return Err(ShapeError {
                 offset: start,
                 read: quote(&self.text[start..self.at]),

@@ -27,7 +27,7 @@ impl Reader<'_> {
         let is_scheduled = self.header_value("is_scheduled").is_some_and(|v| self.str(v) == "true");
         let input_output_alias = self.aliases();
         self.operand_pool.shrink_to_fit();
-        let mut module = Module {
+        let module = Module {
             text: String::new(),
             name: self.name,
             header: self.header,
@@ -42,7 +42,6 @@ impl Reader<'_> {
             called_pool: self.called_pool,
             attribute_pool: self.attribute_pool,
         };
-        crate::check::check(&mut module, self.text, &self.extra, &mut self.remarks);
         (Some((module, self.extra)), self.remarks)
     }
 
@@ -145,9 +144,9 @@ impl Reader<'_> {
         let named: Vec<u32> =
             (0..self.computations.len() as u32).filter(|n| !made.contains(&ComputationId(*n))).collect();
         let last = ComputationId(*named.last()?);
-        if named.len() > 1 {
-            let at = self.computations[last.index()].name.start as usize;
-            self.remarks.warning(at, "a module without `ENTRY`", "taking the last computation");
+        // One computation may stand alone, but a dump without its entry has been cut short.
+        if named.len() > 1 || self.header_value("entry_computation_layout").is_some() {
+            self.remarks.error(self.bytes.len(), "the end of the text", "expected an `ENTRY` computation");
         }
         Some(last)
     }

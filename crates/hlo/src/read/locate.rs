@@ -14,12 +14,28 @@ pub(crate) struct Remarks {
 }
 
 impl Remarks {
-    pub(crate) fn error(&mut self, at: usize, read: impl Into<String>, expected: impl Into<String>) {
+    /// Gives the error's number while there is room for it.
+    pub(crate) fn error(
+        &mut self,
+        at: usize,
+        read: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Option<usize> {
         self.errors += 1;
         if self.errors < MAX_ERRORS {
             self.list.push((at, Severity::Error, read.into(), expected.into()));
-        } else if self.errors == MAX_ERRORS {
+            return Some(self.list.len() - 1);
+        }
+        if self.errors == MAX_ERRORS {
             self.list.push((at, Severity::Error, "more errors".to_owned(), "not shown".to_owned()));
+        }
+        None
+    }
+
+    /// Says something better of an error, as soon as it is known.
+    pub(crate) fn expect(&mut self, number: usize, expected: &str) {
+        if let Some(remark) = self.list.get_mut(number) {
+            expected.clone_into(&mut remark.3);
         }
     }
 

@@ -41,6 +41,10 @@ static WORD: [bool; 256] = {
     table
 };
 
+pub(super) fn span(start: usize, end: usize) -> Span {
+    Span { start: start as u32, len: (end - start) as u32 }
+}
+
 impl<'t> Reader<'t> {
     pub(super) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
@@ -50,10 +54,6 @@ impl<'t> Reader<'t> {
         let found = self.peek() == Some(c);
         self.at += usize::from(found);
         found
-    }
-
-    pub(super) fn span(&self, start: usize, end: usize) -> Span {
-        Span { start: start as u32, len: (end - start) as u32 }
     }
 
     /// A piece of the source; text made here is not found.
@@ -143,9 +143,9 @@ impl<'t> Reader<'t> {
         if end == self.at {
             return self.unexpected(expected);
         }
-        let span = self.span(self.at, end);
+        let word = span(self.at, end);
         self.at = end;
-        Ok(span)
+        Ok(word)
     }
 
     /// A name with or without `%`; the span has none.
@@ -154,13 +154,14 @@ impl<'t> Reader<'t> {
         self.word("expected a name")
     }
 
-    /// `name=`, and the space behind it.
+    /// `name=`, and the space behind it; `last_end` is where that space begins.
     pub(super) fn attribute_name(&mut self) -> Step<Span> {
         let name = self.word("expected an attribute")?;
         self.skip_space();
         if !self.eat(b'=') {
             return self.unexpected("expected `=` after the attribute's name");
         }
+        self.last_end = self.at;
         self.skip_space();
         Ok(name)
     }
@@ -224,12 +225,12 @@ impl<'t> Reader<'t> {
     pub(super) fn value(&mut self) -> Step<Span> {
         let start = self.at;
         self.scan(false)?;
-        let span = self.trimmed(start, self.at);
-        if span.len == 0 {
-            self.at = start;
+        let value = self.trimmed(start, self.at);
+        if value.len == 0 {
+            self.at = self.last_end;
             return self.unexpected("expected the attribute's value");
         }
-        Ok(span)
+        Ok(value)
     }
 
     fn trimmed(&self, mut start: usize, mut end: usize) -> Span {
@@ -239,7 +240,7 @@ impl<'t> Reader<'t> {
         while start < end && self.bytes[start].is_ascii_whitespace() {
             start += 1;
         }
-        self.span(start, end)
+        span(start, end)
     }
 
     /// Over strings, comments and brackets; `one`: to the end of the first bracketed group.
@@ -291,6 +292,13 @@ impl<'t> Reader<'t> {
                 },
                 COMMA if self.brackets.is_empty() => break,
                 NEWLINE if self.brackets.is_empty() || !self.many_lines => break,
+                NEWLINE => {
+                    at += 1;
+                    // Whatever is open cannot go on into the next instruction.
+                    if next_is_instruction(bytes, at) {
+                        return self.never_closed();
+                    }
+                }
                 SLASH => match bytes.get(at + 1) {
                     Some(b'/' | b'*') if self.brackets.is_empty() => break,
                     Some(b'/') => at = find(bytes, at, b'\n').unwrap_or(bytes.len()),
@@ -304,19 +312,24 @@ impl<'t> Reader<'t> {
             }
         }
         self.at = at;
-        if let Some(&(open, open_at)) = self.brackets.first() {
-            self.many_lines = false;
-            self.at = open_at as usize;
-            let read = format!("`{}` that is never closed", char::from(open));
-            let expected = match open {
-                b'(' => "expected `)`",
-                b'[' => "expected `]`",
-                _ => "expected `}`",
-            };
-            self.remarks.error(open_at as usize, read, expected);
-            return Err(Said);
+        if self.brackets.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        self.many_lines = false;
+        self.never_closed()
+    }
+
+    fn never_closed(&mut self) -> Step<()> {
+        let Some(&(open, open_at)) = self.brackets.first() else { return Ok(()) };
+        self.at = open_at as usize;
+        let read = format!("`{}` that is never closed", char::from(open));
+        let expected = match open {
+            b'(' => "expected `)`",
+            b'[' => "expected `]`",
+            _ => "expected `}`",
+        };
+        self.remarks.error(open_at as usize, read, expected);
+        Err(Said)
     }
 
     /// Passes over a shape; gives its text.
@@ -344,19 +357,21 @@ impl<'t> Reader<'t> {
                 if self.peek() == Some(b'{') {
                     self.balanced()?;
                 }
-                return Ok(self.span(start, self.at));
+                return Ok(span(start, self.at));
             }
         }
         self.balanced()?;
-        Ok(self.span(start, self.at))
+        Ok(span(start, self.at))
     }
 
     pub(super) fn shape(&mut self) -> Step<ShapeId> {
-        let span = self.shape_extent()?;
-        match self.shapes.intern(self.str(span)) {
+        let extent = self.shape_extent()?;
+        match self.shapes.intern(self.str(extent)) {
             Ok(id) => Ok(id),
             Err(error) => {
-                self.remarks.error(span.start as usize + error.offset, error.read, error.expected);
+                // The line to go on behind is that of the mistake, not that of the bracket that closes.
+                self.at = extent.start as usize + error.offset;
+                self.remarks.error(extent.start as usize + error.offset, error.read, error.expected);
                 Err(Said)
             }
         }
@@ -397,13 +412,30 @@ impl<'t> Reader<'t> {
         while end > start && self.bytes[end - 1].is_ascii_whitespace() {
             end -= 1;
         }
-        self.span(start, end)
+        span(start, end)
     }
 }
 
 /// The next `b` at or behind `from`.
 pub(super) fn find(bytes: &[u8], from: usize, b: u8) -> Option<usize> {
     bytes.get(from..)?.iter().position(|x| *x == b).map(|n| from + n)
+}
+
+/// Does the line start as `  %name = ` or `  ROOT ` or `ENTRY `?
+fn next_is_instruction(bytes: &[u8], from: usize) -> bool {
+    let mut at = from;
+    while matches!(bytes.get(at), Some(b' ' | b'\t')) {
+        at += 1;
+    }
+    let rest = &bytes[at..];
+    if rest.starts_with(b"ROOT ") || rest.starts_with(b"ENTRY ") || rest.starts_with(b"HloModule ") {
+        return true;
+    }
+    if rest.first() != Some(&b'%') {
+        return false;
+    }
+    let end = rest[1..].iter().position(|b| !WORD[*b as usize]).map_or(rest.len(), |n| n + 1);
+    end > 1 && rest[end..].starts_with(b" = ")
 }
 
 fn comment_end(bytes: &[u8], start: usize) -> Option<usize> {
