@@ -22,7 +22,7 @@ pub use clock::Clock;
 pub use facts::{AnalysisError, Facts};
 pub use graph::{CallGraph, Context};
 pub use ids::{BufferId, Color, Step, ValueId};
-pub use orders::Orders;
+pub use orders::{Orders, StoredComputation};
 pub use ranges::{LiveRange, RangeEdit};
 pub use sharing::{Interference, Overlap};
 pub use target::{Backend, Target};

@@ -238,3 +238,68 @@ fn add_clone_number(name: &str) -> Option<u64> {
     let middle = name.strip_prefix("add")?.strip_suffix(".clone")?;
     if middle.is_empty() { Some(0) } else { middle.strip_prefix('.')?.parse().ok() }
 }
+
+/// A computation as a `.hlo.pb` has it: names and XLA's own numbers, in the order of the file.
+#[derive(Clone, Debug, Default)]
+pub struct StoredComputation<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its number.
+    pub id: i64,
+    /// Names and numbers of its instructions.
+    pub instructions: Vec<(&'a str, i64)>,
+}
+
+impl Orders {
+    /// XLA's own orders, from what a `.hlo.pb` stores (0, item 1): the order of the file is `PC`, that of the numbers `SC`
+    /// and `SI`.
+    ///
+    /// # Errors
+    /// If the two are not the same module: the name that the other lacks.
+    pub fn exact(module: &Module, stored: &[StoredComputation<'_>]) -> Result<Self, String> {
+        let by_name: FxHashMap<&str, ComputationId> =
+            module.computation_ids().map(|c| (module.computation_name(c), c)).collect();
+        let mut callee_first = Vec::with_capacity(stored.len());
+        let mut storage = Vec::with_capacity(stored.len());
+        let mut instructions = vec![Vec::new(); module.computations.len()];
+        for s in stored {
+            let Some(&c) = by_name.get(s.name) else {
+                return Err(format!("computation `{}`, which the text does not have", s.name));
+            };
+            let ours: FxHashMap<&str, InstructionId> =
+                module.computation(c).instructions.iter().map(|i| (module.name_of(*i), *i)).collect();
+            let mut list = Vec::with_capacity(s.instructions.len());
+            for (name, id) in &s.instructions {
+                let Some(&i) = ours.get(name) else {
+                    return Err(format!(
+                        "instruction `{name}` of `{}`, which the text does not have",
+                        s.name
+                    ));
+                };
+                list.push((*id, i));
+            }
+            if list.len() != ours.len() {
+                return Err(format!(
+                    "{} instructions of `{}`, where the text has {}",
+                    list.len(),
+                    s.name,
+                    ours.len()
+                ));
+            }
+            list.sort_unstable();
+            instructions[c.index()] = list.into_iter().map(|(_, i)| i).collect();
+            callee_first.push(c);
+            storage.push((s.id, c));
+        }
+        if storage.len() != module.computations.len() {
+            return Err(format!(
+                "{} computations, where the text has {}",
+                storage.len(),
+                module.computations.len()
+            ));
+        }
+        storage.sort_unstable();
+        let storage = storage.into_iter().map(|(_, c)| c).collect();
+        Ok(Self { storage, instructions, callee_first, exact: true })
+    }
+}

@@ -65,7 +65,8 @@ pub fn assign(
     run.simulate_heaps();
     run.assign_computations(&thread_local, true);
     run.mark_live_out();
-    merge::merge_temps(&mut run.allocations, &run.heap_of, &facts.target, options.heap_limit);
+    let (heap_of, limit) = (&run.heap_of, options.heap_limit);
+    merge::merge_temps(&mut run.allocations, heap_of, &facts.target, limit, &mut run.decisions);
     run.finish()
 }
 

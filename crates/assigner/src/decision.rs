@@ -123,4 +123,6 @@ pub enum Decision {
     Simulate { color: Color },
     /// The heap's size in bytes.
     Heap { size: u64 },
+    /// A temp becomes part of the combined one of its colour, from `base` on (8.7); its values get new places.
+    Absorb { into: AllocationId, temp: AllocationId, base: u64 },
 }

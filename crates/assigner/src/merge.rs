@@ -1,6 +1,7 @@
 //! Merging temps into one allocation a colour, and the numbers that allocations end up with (8.7).
 
-use crate::assignment::{Allocation, AllocationId, MergedPart};
+use crate::Decision;
+use crate::assignment::{Allocation, AllocationId, MergedPart, Placed};
 use analysis::{Backend, Color, Target};
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ pub(crate) fn merge_temps(
     heap_of: &BTreeMap<AllocationId, u32>,
     target: &Target,
     limit: Option<u64>,
+    decisions: &mut Vec<Decision>,
 ) {
     let first_temp = partition(allocations);
     let temps = allocations.split_off(first_temp);
@@ -26,8 +28,11 @@ pub(crate) fn merge_temps(
                 let into = &mut combined[at];
                 let alignment = target.alignment(temp.color);
                 let base = into.size.checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
+                decisions.push(Decision::Absorb { into: into.id, temp: temp.id, base });
                 for p in &mut temp.values {
                     p.offset = p.offset.saturating_add(base);
+                    let Placed { value, offset, size } = *p;
+                    decisions.push(Decision::Place { allocation: into.id, size, offset, value });
                 }
                 into.values.append(&mut temp.values);
                 into.merged.push(MergedPart { offset: base, size: temp.size, heap });

@@ -1,6 +1,6 @@
 //! `bufferscope decisions MODULE [--json]`
 
-use crate::events::{event, sentence};
+use crate::events::event;
 use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::{Answer, Failure, say};
 
@@ -20,8 +20,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let (_, decisions) = arguments.assignment.assign(&program)?;
     let mut out = String::new();
     for decision in &decisions {
-        out += &if arguments.json { event(decision).to_string() } else { sentence(&program, decision) };
-        out.push('\n');
+        let line = if arguments.json {
+            event(decision).map(|e| e.to_string())
+        } else {
+            Some(assigner::words::decision(&program.module, &program.facts, decision))
+        };
+        out.extend(line.map(|l| l + "\n"));
     }
     say(&out)
 }
