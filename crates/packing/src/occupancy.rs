@@ -12,6 +12,11 @@
 //! set: each names its next gap that is large enough, and the furthest one goes on. A dense set jumps over whatever the
 //! others hold below, so it is not the number of overlapping buffers that counts but the number of holes between them.
 //!
+//! Where buffers lie in the sets alternately, none of the sets is dense and the leaps are short. When they have been
+//! many, a *pin* is set: all that is occupied at one tick, kept up to date from then on. What lives at one tick does not
+//! overlap, so the free chunks of a pin are few and are found by size; a run over a pin needs to look only there.
+//! Searches pay for pins: one is set when the leaps wasted have cost about as much as it will.
+//!
 //! Results are those of [`crate::plain`]. What it relies on: offsets are aligned and the ends of what is occupied are
 //! rounded up here, so every gap begins aligned and the intersection of gaps does, too.
 
@@ -19,6 +24,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
 use crate::best_fit::{GapFinder, SPACE_END, round_up};
+use crate::free_chunks::FreeChunks;
 use crate::timeline::{Run, Tick, Timeline};
 
 /// Occupied addresses: start to end, disjoint and not touching.
@@ -73,22 +79,25 @@ fn last_gap(free: u64, need: u64) -> Option<(u64, u64)> {
 #[derive(Default)]
 struct Few {
     ranges: Vec<(u64, u64)>,
-    /// Those before it end at or below the position asked for last.
+    /// Those before it have been passed, and all up to `reach` is occupied or in gaps too small.
     passed: usize,
+    reach: u64,
 }
 
 impl Few {
     fn clear(&mut self) {
         self.ranges.clear();
         self.passed = 0;
+        self.reach = 0;
     }
 
     fn gap(&mut self, from: u64, need: u64) -> Option<(u64, u64)> {
-        let mut free = from;
+        let mut free = from.max(self.reach);
         while let Some(&(start, end)) = self.ranges.get(self.passed) {
             if start.saturating_sub(free) >= need {
                 return Some((free, start));
             }
+            self.reach = self.reach.max(end);
             free = free.max(end);
             self.passed += 1;
         }
@@ -127,7 +136,19 @@ pub(crate) struct Occupancy<'t> {
     /// The sets of one search; kept for its memory.
     sets: Vec<(bool, usize)>,
     few: Few,
+    /// Group and offset of all that stands in the heap.
+    placed: Vec<(u32, u64)>,
+    pins: BTreeMap<Tick, FreeChunks>,
+    /// How many leaps are not yet paid for by a pin.
+    wasted: usize,
+    /// How many groups are still to come.
+    remaining: usize,
 }
+
+/// Leaps that a search may take for nothing.
+const FREE_LEAPS: usize = 64;
+/// Pins looked at in one search.
+const PINS_PER_SEARCH: u64 = 6;
 
 impl<'t> Occupancy<'t> {
     pub(crate) fn new(timeline: &'t Timeline, alignment: u64) -> Self {
@@ -152,7 +173,36 @@ impl<'t> Occupancy<'t> {
             floor: 1,
             sets: Vec::new(),
             few: Few::default(),
+            placed: Vec::new(),
+            pins: BTreeMap::new(),
+            wasted: 0,
+            remaining: 0,
         }
+    }
+
+    /// A tick of the span, as near to its middle as the run goes.
+    fn tick_in(&self, span: usize, run: Run) -> Tick {
+        let height = self.leaves.ilog2() - span.ilog2();
+        let first = ((span << height) - self.leaves) << self.bucket_bits;
+        let middle = first + (1 << (height + self.bucket_bits) >> 1);
+        (middle as Tick).clamp(run.start, run.end)
+    }
+
+    /// Keeps what is occupied at the tick from now on.
+    fn pin(&mut self, tick: Tick) {
+        if self.pins.contains_key(&tick) {
+            return;
+        }
+        let mut free = FreeChunks::with_end(1, SPACE_END);
+        for &(at, offset) in &self.placed {
+            let group = &self.timeline.groups[at as usize];
+            let runs = self.timeline.runs(group);
+            let next = runs.partition_point(|run| run.end < tick);
+            if runs.get(next).is_some_and(|run| run.start <= tick) {
+                occupy_pin(&mut free, offset, round_up(offset + group.size, self.alignment));
+            }
+        }
+        self.pins.insert(tick, free);
     }
 
     fn bucket(&self, tick: Tick) -> usize {
@@ -212,6 +262,10 @@ impl GapFinder for Occupancy<'_> {
         self.whole.resize_with(2 * self.leaves, Blocks::default);
         self.some.resize_with(2 * self.leaves, Blocks::default);
         self.partial.iter_mut().for_each(Vec::clear);
+        self.placed.clear();
+        self.pins.clear();
+        self.wasted = 0;
+        self.remaining = order.len();
         self.partial.resize_with(self.leaves, Vec::new);
         self.smallest_from.clear();
         let mut smallest = u64::MAX;
@@ -223,6 +277,7 @@ impl GapFinder for Occupancy<'_> {
     }
 
     fn advance(&mut self, count: usize) {
+        self.remaining = self.smallest_from.len().saturating_sub(count);
         self.floor = self.smallest_from.get(count).copied().unwrap_or(1).max(1);
     }
 
@@ -255,21 +310,90 @@ impl GapFinder for Occupancy<'_> {
             sets.dedup();
         }
         few.ranges.sort_unstable();
-        let blocks: Vec<&Blocks> = sets
-            .iter()
-            .map(|&(is_some, span)| if is_some { &self.some[span] } else { &self.whole[span] })
-            .collect();
-        let found = smallest_common_gap(&blocks, &mut few, need, self.alignment);
+        let mut pins: Vec<&FreeChunks> = Vec::new();
+        for &run in runs {
+            let ticks = u64::from(run.end - run.start);
+            let mut next = run.start;
+            for i in 1..=PINS_PER_SEARCH {
+                let Some((&tick, pin)) = self.pins.range(next..=run.end).next() else { break };
+                pins.push(pin);
+                next = tick.saturating_add(1).max(run.start + (ticks * i / PINS_PER_SEARCH) as Tick);
+                if next > run.end {
+                    break;
+                }
+            }
+        }
+        let guide = (0..pins.len()).min_by_key(|i| pins[*i].len()).map(|i| pins.swap_remove(i));
+        let pin_count = pins.len();
+        let mut search = Search {
+            sets: pins
+                .into_iter()
+                .map(Set::Pin)
+                .chain(sets.iter().map(|&(is_some, span)| {
+                    Set::Blocks(if is_some { &self.some[span] } else { &self.whole[span] })
+                }))
+                .chain([Set::Few(&mut few)])
+                .collect(),
+            need,
+            alignment: self.alignment,
+            best: None,
+            leaps: 0,
+            furthest: (0, 0),
+            last_to_leap: 0,
+        };
+        let mut candidate_count = 0;
+        match guide {
+            Some(guide) => {
+                let mut candidates: Vec<(u64, u64)> = guide.holding(need).collect();
+                candidates.sort_unstable();
+                candidate_count = candidates.len();
+                for (start, end) in candidates {
+                    if search.within(start, end) {
+                        break;
+                    }
+                }
+            }
+            None => {
+                search.within(0, SPACE_END);
+            }
+        }
+        let (leaps, furthest) = (search.leaps, search.furthest.1);
+        let found = search.best.map(|(_, start)| start);
+        drop(search);
+        if let Some(wasted) = leaps.checked_sub(FREE_LEAPS + 2 * sets.len() + 4 * candidate_count) {
+            self.wasted += wasted;
+            if self.wasted > self.remaining / 4
+                && let Some((_, span)) = furthest.checked_sub(pin_count).and_then(|at| sets.get(at))
+            {
+                let span = *span;
+                let height = self.leaves.ilog2() - span.ilog2();
+                let first_bucket = (span << height) - self.leaves;
+                let first = (first_bucket << self.bucket_bits) as Tick;
+                let last = ((((span + 1) << height) - self.leaves) << self.bucket_bits) - 1;
+                let in_span = runs.iter().find(|run| run.end >= first && run.start as usize <= last);
+                if let Some(&run) = in_span {
+                    let tick = self.tick_in(span, run);
+                    self.pin(tick);
+                    self.wasted = 0;
+                }
+            }
+        }
         self.sets = sets;
         self.few = few;
         found
     }
 
-    fn occupy(&mut self, group: u32, offset: u64) {
+    fn occupy(&mut self, group_at: u32, offset: u64) {
         let timeline = self.timeline;
-        let group = &timeline.groups[group as usize];
+        let group = &timeline.groups[group_at as usize];
         let (start, end) = (offset, round_up(offset + group.size, self.alignment));
         let floor = self.floor;
+        self.placed.push((group_at, offset));
+        for run in timeline.runs(group) {
+            for (_, pin) in self.pins.range_mut(run.start..=run.end) {
+                occupy_pin(pin, start, end);
+            }
+        }
         let mut whole = std::mem::take(&mut self.whole);
         let mut some = std::mem::take(&mut self.some);
         for &run in timeline.runs(group) {
@@ -289,33 +413,76 @@ impl GapFinder for Occupancy<'_> {
     }
 }
 
-/// The start of the smallest gap of at least `need` that all sets have in common; the lowest of several.
-fn smallest_common_gap(sets: &[&Blocks], few: &mut Few, need: u64, alignment: u64) -> Option<u64> {
-    let mut best: Option<(u64, u64)> = None;
-    // `[from, end)` is free in the `agreed` sets looked at last.
-    let (mut from, mut end, mut agreed, mut next) = (0, SPACE_END, 0, 0);
-    loop {
-        let gap = if next == sets.len() { few.gap(from, need) } else { sets[next].gap(from, need) };
-        let Some((gap_start, gap_end)) = gap else { break };
-        if gap_start > from {
-            (from, end, agreed) = (gap_start, gap_end, 1);
-        } else {
-            end = end.min(gap_end);
-            agreed += 1;
-            if end - from < need {
-                (from, end, agreed) = (end, SPACE_END, 0);
-            }
+/// Takes `[start, end)` out of a pin's free chunks. What lives at one tick does not overlap, so it is always free.
+fn occupy_pin(free: &mut FreeChunks, start: u64, end: u64) {
+    let is_free = free.allocate(start, end.min(SPACE_END));
+    debug_assert!(is_free, "two buffers at one address at one tick");
+}
+
+/// One of the sets that a place must avoid.
+enum Set<'s> {
+    Blocks(&'s Blocks),
+    Pin(&'s FreeChunks),
+    Few(&'s mut Few),
+}
+
+impl Set<'_> {
+    fn gap(&mut self, from: u64, need: u64) -> Option<(u64, u64)> {
+        match self {
+            Set::Blocks(blocks) => blocks.gap(from, need),
+            Set::Pin(free) => free.next_from(from, need),
+            Set::Few(few) => few.gap(from, need),
         }
-        if agreed > sets.len() {
-            if best.is_none_or(|(size, _)| end - from < size) {
-                best = Some((end - from, from));
-                if end - from - need < alignment {
-                    break; // no gap can be smaller, and this one is the lowest of its size
-                }
-            }
-            (from, end, agreed) = (end, SPACE_END, 0);
-        }
-        next = if next == sets.len() { 0 } else { next + 1 };
     }
-    best.map(|(_, from)| from)
+}
+
+/// The search for the smallest gap of at least `need` that all sets have in common; the lowest of several.
+struct Search<'s> {
+    sets: Vec<Set<'s>>,
+    need: u64,
+    alignment: u64,
+    /// Size and start.
+    best: Option<(u64, u64)>,
+    leaps: usize,
+    /// The longest leap, and the set that made it.
+    furthest: (u64, usize),
+    /// The set that leapt last: likely to refuse the next candidate as well, so it is asked first.
+    last_to_leap: usize,
+}
+
+impl Search<'_> {
+    /// Looks for gaps in `[low, high)`; from call to call the ranges rise. `true` if none can be better any more.
+    fn within(&mut self, low: u64, high: u64) -> bool {
+        // `[from, end)` is free in the `agreed` sets looked at last.
+        let (mut from, mut end, mut agreed, mut next) = (low, high, 0, self.last_to_leap);
+        while high.saturating_sub(from) >= self.need {
+            self.leaps += 1;
+            let Some((gap_start, gap_end)) = self.sets[next].gap(from, self.need) else { break };
+            if gap_start > from {
+                self.last_to_leap = next;
+                if (gap_start - from) > self.furthest.0 {
+                    self.furthest = (gap_start - from, next);
+                }
+                (from, end, agreed) = (gap_start, gap_end.min(high), 1);
+            } else {
+                end = end.min(gap_end);
+                agreed += 1;
+            }
+            if end.saturating_sub(from) < self.need {
+                (from, end, agreed) = (end.max(from), high, 0);
+            }
+            if agreed == self.sets.len() {
+                let size = end - from;
+                if self.best.is_none_or(|(smallest, _)| size < smallest) {
+                    self.best = Some((size, from));
+                    if size - self.need < self.alignment {
+                        return true; // no gap can be smaller, and this one is the lowest of its size
+                    }
+                }
+                (from, end, agreed) = (end, high, 0);
+            }
+            next = if next + 1 == self.sets.len() { 0 } else { next + 1 };
+        }
+        false
+    }
 }
