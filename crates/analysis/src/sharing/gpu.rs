@@ -58,9 +58,12 @@ fn fusion(module: &Module, facts: &Facts, operand: Position, user: Position) -> 
     let root = module.root(body);
     let mut output = root;
     for n in &output_place.index.0 {
+        if module.instruction(output).opcode != Opcode::Tuple {
+            break; // A sort, say, gives several outputs itself.
+        }
         match module.operands(output).get(*n as usize) {
-            Some(o) if module.instruction(output).opcode == Opcode::Tuple => output = *o,
-            _ => return false,
+            Some(o) => output = *o,
+            None => return false,
         }
     }
     let opcode = |id: InstructionId| module.instruction(id).opcode;
