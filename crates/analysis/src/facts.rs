@@ -3,7 +3,7 @@
 use crate::buffers::{Buffer, InPlacePairs, merge_values};
 use crate::ranges::{LiveRanges, live_ranges};
 use crate::values::{Position, Value, Values};
-use crate::{Backend, BufferId, CallGraph, Clock, Color, Orders, Target, ValueId};
+use crate::{Backend, BufferId, CallGraph, Context, Clock, Color, Orders, Target, ValueId};
 use hlo::{ComputationId, InstructionId, Module, Opcode, Shape, ShapeId};
 use std::fmt;
 
@@ -95,7 +95,7 @@ impl Facts {
             .iter()
             .map(|v| v.as_ref().map_or(0, |v| target.bytes(&module.shapes, shape_at(module, v.defined_at()))))
             .collect();
-        let buffers = color_buffers(module, &target, &mut dataflow, merged, &bytes)?;
+        let buffers = color_buffers(module, &target, &graph, &mut dataflow, merged, &bytes)?;
         let clock = Clock::new(module);
         let ranges = live_ranges(module, &target, &clock, &dataflow.all, &buffers);
         Ok(Self { target, orders, graph, dataflow, in_place, clock, ranges, buffers, bytes })
@@ -185,6 +185,7 @@ pub(crate) fn shape_at(module: &Module, at: Position) -> ShapeId {
 fn color_buffers(
     module: &Module,
     target: &Target,
+    graph: &CallGraph,
     dataflow: &mut Values,
     merged: Vec<Vec<ValueId>>,
     bytes: &[u64],
@@ -219,7 +220,12 @@ fn color_buffers(
                 }
             }
         }
-        if mixed {
+        // Inside fusions nothing gets an address, and libtpu does not keep layouts' spaces consistent there.
+        let computation = |v: &ValueId| {
+            dataflow.all[v.index()].as_ref().map(|v| module.instruction(v.defined_at().instruction).computation)
+        };
+        let has_address = values.iter().filter_map(computation).any(|c| graph.context(c) == Context::ControlFlow);
+        if mixed && has_address {
             return Err(AnalysisError::MixedColors(values));
         }
         let color = color.unwrap_or_default();
