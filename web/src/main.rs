@@ -1,8 +1,6 @@
 //! The page's entry point.
 
-use leptos::prelude::*;
-
 fn main() {
-    console_error_panic_hook::set_once();
-    leptos::mount::mount_to_body(|| view! { <main><h1>"Bufferscope"</h1></main> });
+    #[cfg(target_arch = "wasm32")]
+    bufferscope_web::mount();
 }

@@ -11,6 +11,7 @@ mod heap;
 mod merge;
 mod pool;
 mod thresholds;
+pub mod words;
 
 pub use assign::{Options, Preset, assign};
 pub use assignment::{Allocation, AllocationId, Assignment, EntryParameter, HeapRun, MergedPart, Placed};

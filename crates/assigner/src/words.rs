@@ -94,7 +94,11 @@ pub fn list(names: &[String], most: usize) -> String {
 }
 
 fn steps(o: Overlap) -> String {
-    if o.from == o.to { format!("at step {}", o.from) } else { format!("from step {} to step {}", o.from, o.to) }
+    if o.from == o.to {
+        format!("at step {}", o.from)
+    } else {
+        format!("from step {} to step {}", o.from, o.to)
+    }
 }
 
 /// `a sort`, `an add`.
@@ -105,7 +109,13 @@ fn an(opcode: &str) -> String {
 
 /// Why two values may not share: a sentence without its full stop.
 #[must_use]
-pub fn interference_words(module: &Module, facts: &Facts, a: ValueId, b: ValueId, why: &Interference) -> String {
+pub fn interference_words(
+    module: &Module,
+    facts: &Facts,
+    a: ValueId,
+    b: ValueId,
+    why: &Interference,
+) -> String {
     let name = |v| facts.label(module, v);
     match *why {
         Interference::Overlap(overlap) => {
@@ -142,15 +152,27 @@ fn clause_words(clause: Clause, opcode: &str, operand: &str) -> String {
         Clause::BackendHint => format!("the backend does not let {} work in place", an(opcode)),
         Clause::ShapesDiffer => format!("{} whose result has another shape cannot work in place", an(opcode)),
         Clause::LoopFusion => {
-            format!("this fusion reads {operand} in an order of its own, not element by element, so it cannot work in place")
+            format!(
+                "this fusion reads {operand} in an order of its own, not element by element, so it cannot work in place"
+            )
         }
-        Clause::OutputFusion => format!("in this fusion only the addend of the product could be written over, and {operand} is not it"),
+        Clause::OutputFusion => format!(
+            "in this fusion only the addend of the product could be written over, and {operand} is not it"
+        ),
         Clause::ControlFlow => format!("{} does not take over this operand", an(opcode)),
         Clause::Update => format!("{} writes in place only into the operand it updates", an(opcode)),
-        Clause::Sort => format!("{} sorts in place only an operand that nobody else reads, into the result of the same number", an(opcode)),
-        Clause::Call => "the called computation does not end in an element-by-element operation on it".to_owned(),
+        Clause::Sort => format!(
+            "{} sorts in place only an operand that nobody else reads, into the result of the same number",
+            an(opcode)
+        ),
+        Clause::Call => {
+            "the called computation does not end in an element-by-element operation on it".to_owned()
+        }
         Clause::Elementwise => {
-            format!("{} does not work element by element on {operand}, so it cannot work in place", an(opcode))
+            format!(
+                "{} does not work element by element on {operand}, so it cannot work in place",
+                an(opcode)
+            )
         }
     }
 }
@@ -166,15 +188,25 @@ pub fn refusal(module: &Module, facts: &Facts, reason: &Refusal) -> String {
         Refusal::TooBig { buffer, allocation } => {
             format!("its {} do not go into {}", bytes(*buffer), bytes(*allocation))
         }
-        Refusal::ReadOnly => "nothing may be written there: it is a constant, or a parameter that was not donated".to_owned(),
-        Refusal::NewMustNotLiveOut(v) => format!("{} must not be part of the result, and the allocation may be", name(*v)),
+        Refusal::ReadOnly => {
+            "nothing may be written there: it is a constant, or a parameter that was not donated".to_owned()
+        }
+        Refusal::NewMustNotLiveOut(v) => {
+            format!("{} must not be part of the result, and the allocation may be", name(*v))
+        }
         Refusal::OldMustNotLiveOut(v) => {
             format!("it is part of the result, and {}, which is there already, must not be", name(*v))
         }
-        Refusal::NotReusable => "a tuple's table, or memory of a computation that runs per element, is never shared".to_owned(),
+        Refusal::NotReusable => {
+            "a tuple's table, or memory of a computation that runs per element, is never shared".to_owned()
+        }
         Refusal::Interference { old, new, why } => interference_words(module, facts, *new, *old, why),
         Refusal::CopyOfItself { old, new } => {
-            format!("{} is a copy of {}, and a copy must not stand where its source stands", name(*new), name(*old))
+            format!(
+                "{} is a copy of {}, and a copy must not stand where its source stands",
+                name(*new),
+                name(*old)
+            )
         }
         Refusal::LiveOutSize { buffer, allocation } => format!(
             "it is part of the result, and its {} do not fill the {} exactly",
@@ -188,7 +220,9 @@ pub fn refusal(module: &Module, facts: &Facts, reason: &Refusal) -> String {
 #[must_use]
 pub fn decision(module: &Module, facts: &Facts, decision: &Decision) -> String {
     let name = |v| facts.label(module, v);
-    let first = |b: analysis::BufferId| facts.buffer(b).values.first().map_or_else(|| format!("buffer {b}"), |v| name(*v));
+    let first = |b: analysis::BufferId| {
+        facts.buffer(b).values.first().map_or_else(|| format!("buffer {b}"), |v| name(*v))
+    };
     match decision {
         Decision::Assign { buffer } => {
             format!("{}'s turn, {}", first(*buffer), bytes(facts.buffer(*buffer).size))
@@ -228,6 +262,12 @@ pub fn decision(module: &Module, facts: &Facts, decision: &Decision) -> String {
         ),
         Decision::Simulate { color } => format!("the heap of memory space {color} is packed"),
         Decision::Heap { size } => format!("the heap takes {}", both(*size)),
+        Decision::Absorb { into, temp, base } => format!(
+            "allocation {} becomes part of allocation {}, from byte {} on",
+            temp.0,
+            into.0,
+            grouped(*base)
+        ),
     }
 }
 
@@ -366,7 +406,10 @@ mod tests {
 
     #[test]
     fn numbers() {
-        assert_eq!([0, 999, 1000, 25028, 1_234_567].map(grouped), ["0", "999", "1,000", "25,028", "1,234,567"]);
+        assert_eq!(
+            [0, 999, 1000, 25028, 1_234_567].map(grouped),
+            ["0", "999", "1,000", "25,028", "1,234,567"]
+        );
         assert_eq!(
             [1023, 1024, 25028, 1_048_575, 1 << 20, u64::MAX].map(binary),
             ["1,023 B", "1.0 KiB", "24.4 KiB", "1.0 MiB", "1.0 MiB", "16.0 EiB"]

@@ -1,0 +1,288 @@
+//! The one place where text becomes a picture: the engine's crates are called here and nowhere else.
+
+use crate::scene::{self, Curve, Item, Picture, Slab, SlabKind, StepName};
+use crate::state::{Edit, End};
+use analysis::ranges::{LiveRanges, RangeEdit};
+use analysis::sharing::Interference;
+use analysis::{Facts, Orders, Step, Target, ValueId};
+use assigner::words::{self, Change};
+use assigner::{Assignment, Decision};
+use hlo::Module;
+
+/// Something to say about the text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
+    /// Does it keep the module from being shown?
+    pub is_error: bool,
+    /// What was read and what was expected.
+    pub message: String,
+}
+
+/// A module, read and analysed once; edits start from here.
+#[derive(Debug)]
+pub struct Opened {
+    /// The module.
+    pub module: Module,
+    /// What is true of it.
+    pub facts: Facts,
+    /// Its assignment as the text has it.
+    pub original: Run,
+    /// Remarks on the text that do not keep it from being shown.
+    pub remarks: Vec<Problem>,
+}
+
+/// One run of the assigner.
+#[derive(Debug)]
+pub struct Run {
+    /// The edits it was run for.
+    pub edits: Vec<Edit>,
+    /// The ranges, edits included.
+    pub ranges: LiveRanges,
+    /// What came out.
+    pub assignment: Assignment,
+    /// How it came about.
+    pub decisions: Vec<Decision>,
+    /// The same, flattened for drawing.
+    pub picture: Picture,
+    /// Bytes in use, step by step.
+    pub curve: Curve,
+}
+
+/// Where an end would break a sharing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Threshold {
+    /// The end is at this step when it breaks.
+    pub step: u32,
+    /// With whom: names.
+    pub with: Vec<String>,
+    /// Why, for the first of them: without a full stop.
+    pub words: String,
+}
+
+/// Reads and analyses a text. What is wrong with it comes with its line.
+pub fn open(text: &str) -> Result<Opened, Vec<Problem>> {
+    let read = hlo::read(text);
+    let mut problems: Vec<Problem> = read
+        .diagnostics
+        .iter()
+        .map(|d| Problem {
+            line: d.at.line,
+            column: d.at.column,
+            is_error: d.severity == hlo::Severity::Error,
+            message: format!("{}, {}", d.read, d.expected),
+        })
+        .collect();
+    let broken = problems.iter().any(|p| p.is_error);
+    let Some(module) = read.module.filter(|_| !broken) else {
+        if !broken {
+            problems.push(Problem {
+                line: 1,
+                column: 1,
+                is_error: true,
+                message: "no module, expected HloModule and an ENTRY computation".to_owned(),
+            });
+        }
+        return Err(problems);
+    };
+    let target = Target::detect(&module);
+    let orders = Orders::guess(&module, &target);
+    let facts = match Facts::new(&module, orders, target) {
+        Ok(facts) => facts,
+        Err(error) => {
+            let line =
+                error.instruction().map_or(1, |i| Lines::new(text).of(module.instruction(i).text.start));
+            problems.push(Problem { line, column: 1, is_error: true, message: error.describe(&module) });
+            return Err(problems);
+        }
+    };
+    let lines = Lines::new(text);
+    let ranges = facts.ranges.edited(&[]);
+    let mut original = Run::new(&module, &facts, ranges, Vec::new(), |at| lines.of(at));
+    scene::colour(&mut original.picture.items);
+    Ok(Opened { module, facts, original, remarks: problems })
+}
+
+/// Where each line starts, in bytes.
+struct Lines(Vec<u32>);
+
+impl Lines {
+    fn new(text: &str) -> Self {
+        Self(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32).collect())
+    }
+
+    fn of(&self, at: u32) -> u32 {
+        self.0.partition_point(|newline| *newline < at) as u32 + 1
+    }
+}
+
+impl Run {
+    fn new(
+        module: &Module,
+        facts: &Facts,
+        ranges: LiveRanges,
+        edits: Vec<Edit>,
+        line: impl Fn(u32) -> u32,
+    ) -> Self {
+        let (assignment, decisions) = assigner::assign(module, facts, &ranges, &assigner::Options::default());
+        let mut picture = Picture {
+            total_bytes: assignment.total_bytes(),
+            temp_bytes: assignment.temp_bytes(),
+            steps: facts
+                .clock
+                .sequence
+                .iter()
+                .map(|i| StepName {
+                    name: module.name_of(*i).to_owned(),
+                    opcode: module.str(module.instruction(*i).opcode_name).to_owned(),
+                    line: line(module.instruction(*i).text.start),
+                })
+                .collect(),
+            ..Picture::default()
+        };
+        for a in &assignment.allocations {
+            let kind = if a.parameter.is_some() {
+                SlabKind::Parameter
+            } else if a.is_constant {
+                SlabKind::Constant
+            } else if a.is_thread_local {
+                SlabKind::ThreadLocal
+            } else if a.maybe_live_out {
+                SlabKind::Result
+            } else {
+                SlabKind::Temp
+            };
+            let values = a.values.iter().map(|p| p.value.0).collect();
+            picture.slabs.push(Slab { id: a.id.0, kind, size: a.size, values });
+        }
+        picture.temp = (0..picture.slabs.len())
+            .filter(|i| picture.slabs[*i].kind == SlabKind::Temp)
+            .max_by_key(|i| (picture.slabs[*i].size, std::cmp::Reverse(*i)));
+        picture.alignment =
+            picture.temp.map_or(1, |t| facts.target.alignment(assignment.allocations[t].color));
+        for (value, range) in ranges.iter() {
+            let Some(v) = facts.find_value(value) else { continue };
+            let instruction = module.instruction(facts.defining(value));
+            let place = assignment.place(value);
+            picture.items.push(Item {
+                value: value.0,
+                buffer: v.buffer.0,
+                name: facts.label(module, value),
+                opcode: module.str(instruction.opcode_name).to_owned(),
+                shape: module.shapes.short(facts.value_shape(module, value)).to_owned(),
+                line: line(instruction.text.start),
+                start: range.start.0,
+                end: range.end.0,
+                bytes: facts.value_bytes(value),
+                slab: place.map(|(a, _)| a.index()),
+                offset: place.map_or(0, |(_, p)| p.offset),
+                size: place.map_or(0, |(_, p)| p.size),
+                hue: 0,
+            });
+        }
+        let curve = scene::curve(&picture);
+        Self { edits, ranges, assignment, decisions, picture, curve }
+    }
+}
+
+fn end_of(end: End) -> assigner::End {
+    match end {
+        End::Start => assigner::End::Start,
+        End::End => assigner::End::End,
+    }
+}
+
+impl Opened {
+    /// Runs the assigner again for edited ranges.
+    pub fn run(&self, edits: &[Edit]) -> Run {
+        let ranges = self.facts.ranges.edited(
+            &edits
+                .iter()
+                .map(|e| RangeEdit { value: ValueId(e.value), start: Step(e.start), end: Step(e.end) })
+                .collect::<Vec<_>>(),
+        );
+        let original = &self.original.picture;
+        // Lines and colours are the module's; an edit changes neither.
+        let mut run = Run::new(&self.module, &self.facts, ranges, edits.to_vec(), |_| 0);
+        run.picture.steps.clone_from(&original.steps);
+        for item in &mut run.picture.items {
+            if let Some(old) = original.item(item.value) {
+                (item.line, item.hue) = (old.line, old.hue);
+            }
+        }
+        run
+    }
+
+    /// The steps at which one end of a value's range would break a sharing, the nearest first.
+    pub fn thresholds(&self, run: &Run, value: u32, end: End) -> Vec<Threshold> {
+        let found = assigner::thresholds(
+            &self.module,
+            &self.facts,
+            &run.ranges,
+            &run.assignment,
+            ValueId(value),
+            end_of(end),
+        );
+        let mut out: Vec<Threshold> = Vec::new();
+        for t in found {
+            let name = self.facts.label(&self.module, t.loses);
+            match out.iter_mut().find(|o| o.step == t.step.0) {
+                Some(same) => same.with.push(name),
+                None => out.push(Threshold {
+                    step: t.step.0,
+                    with: vec![name],
+                    words: self.why(ValueId(value), t.loses, &t.why),
+                }),
+            }
+        }
+        out.sort_by_key(|t| t.step);
+        if end == End::Start {
+            out.reverse();
+        }
+        out
+    }
+
+    fn why(&self, a: ValueId, b: ValueId, why: &Interference) -> String {
+        words::interference_words(&self.module, &self.facts, a, b, why)
+    }
+
+    /// What the edits of `run` changed against the module as it is.
+    pub fn change(&self, run: &Run) -> Change {
+        let edited: Vec<ValueId> = run.edits.iter().map(|e| ValueId(e.value)).collect();
+        words::change(
+            &self.module,
+            &self.facts,
+            &self.original.assignment,
+            (&run.ranges, &run.assignment),
+            &edited,
+        )
+    }
+
+    /// The value of that name.
+    pub fn find(&self, name: &str) -> Option<u32> {
+        self.original.picture.items.iter().find(|i| i.name == name).map(|i| i.value)
+    }
+
+    /// A value worth looking at first: a temporary whose end is nearest to breaking a sharing; of those the largest.
+    pub fn suggest(&self) -> Option<u32> {
+        let picture = &self.original.picture;
+        let near = |item: &Item| {
+            self.thresholds(&self.original, item.value, End::End)
+                .first()
+                .map(|t| t.step.saturating_sub(item.end))
+        };
+        let mut temps: Vec<&Item> =
+            picture.temps().filter(|i| i.size > 0 && i.end < picture.last()).collect();
+        temps.sort_by_key(|i| (std::cmp::Reverse(i.size), i.value));
+        temps
+            .iter()
+            .take(24)
+            .filter_map(|i| Some((near(i)?, i.value)))
+            .min_by_key(|(distance, _)| *distance)
+            .map(|(_, value)| value)
+            .or_else(|| temps.first().map(|i| i.value))
+    }
+}

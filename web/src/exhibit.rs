@@ -1,0 +1,950 @@
+//! The signature exhibit: live ranges, the heap they are packed into, and what a pulled end does.
+
+use crate::app::Palette;
+use crate::editor::Editor;
+use crate::modules::{SHIPPED, shipped};
+use crate::scene::{self, HeapLayout, SlabKind, Spot, Timeline, TimelineOptions};
+use crate::state::{End, Source, State};
+use crate::story;
+use crate::table::Table;
+use crate::views::chart::{self, Ink};
+use crate::views::painter::Painter;
+use crate::workbench::{Shared, Thresholds, Workbench, use_workbench};
+use assigner::words::{bytes, grouped};
+use leptos::ev::{Event, KeyboardEvent, PointerEvent};
+use leptos::html::{Canvas, Div};
+use leptos::prelude::*;
+use leptos::svg::Svg;
+use wasm_bindgen::JsCast as _;
+use wasm_bindgen::closure::Closure;
+use web_sys::{Element, HtmlElement};
+
+/// The exhibit.
+#[component]
+pub fn Exhibit() -> impl IntoView {
+    let wb = use_workbench();
+    let keys = window_event_listener(leptos::ev::keydown, move |e| on_key(wb, &e));
+    on_cleanup(move || keys.remove());
+    let name = move || {
+        let selected = wb.selected.get()?;
+        wb.opened.with(|o| Some(o.as_ref()?.original.picture.item(selected)?.name.clone()))
+    };
+    view! {
+        <section class="exhibit" class:stale=move || wb.is_stale() aria-labelledby="exhibit-title">
+            <h2 id="exhibit-title">
+                {move || match name() {
+                    Some(name) => {
+                        view! {
+                            "Take the right end of " <span class="code">{name}</span>
+                            " and pull it later, until the sharing breaks."
+                        }
+                            .into_any()
+                    }
+                    None => "Choose a value, then pull either end of its live range.".into_any(),
+                }}
+            </h2>
+            <Toolbar />
+            <Card />
+            <div class="figures">
+                <TimelineFigure />
+                <div class="side">
+                    <CurveFigure />
+                    <HeapFigure />
+                    <Slabs />
+                </div>
+            </div>
+            <Readout />
+            <Legend />
+            <Table />
+            <Editor />
+            <p class="hidden" role="status" aria-live="polite">{move || wb.announced.get()}</p>
+        </section>
+    }
+}
+
+/// Keys that work everywhere but in a text that is being written.
+fn on_key(wb: Workbench, e: &KeyboardEvent) {
+    let target = e.target().and_then(|t| t.dyn_into::<Element>().ok());
+    if target.is_some_and(|t| matches!(t.tag_name().as_str(), "TEXTAREA" | "INPUT" | "SELECT")) {
+        return;
+    }
+    let command = e.ctrl_key() || e.meta_key();
+    match e.key().as_str() {
+        "Escape" => wb.select(None),
+        "z" | "Z" if command && e.shift_key() => wb.redo(),
+        "z" if command => wb.undo(),
+        "y" if command => wb.redo(),
+        _ => return,
+    }
+    e.prevent_default();
+}
+
+#[component]
+fn Toolbar() -> impl IntoView {
+    let wb = use_workbench();
+    let id = move || {
+        wb.state.with(|s| match &s.source {
+            Source::Shipped(id) => id.clone(),
+            Source::Own(_) => "own".to_owned(),
+        })
+    };
+    let choose = move |e: Event| {
+        let id = event_target_value(&e);
+        if id != "own" {
+            let old = wb.state.get_untracked();
+            wb.set(State {
+                all_rows: old.all_rows,
+                table: old.table,
+                text: old.text,
+                ..State::new(Source::Shipped(id))
+            });
+        }
+    };
+    let about = move || match shipped(&id()) {
+        Some(module) => module.about,
+        None => "Your own text.",
+    };
+    let copied = RwSignal::new(false);
+    let copy = move |_| {
+        let href = window().location().href().unwrap_or_default();
+        leptos::task::spawn_local(async move {
+            // Absent where the page is not served securely.
+            let clipboard = js_sys::Reflect::get(&window().navigator(), &"clipboard".into());
+            if clipboard.is_ok_and(|c| !c.is_undefined()) {
+                let written = window().navigator().clipboard().write_text(&href);
+                copied.set(wasm_bindgen_futures::JsFuture::from(written).await.is_ok());
+            }
+        });
+    };
+    // What was copied is no longer what is shown.
+    Effect::new(move |_| {
+        wb.state.track();
+        copied.set(false);
+    });
+    view! {
+        <div class="toolbar">
+            <div class="choose">
+                <label for="module">"Module"</label>
+                <select id="module" on:change=choose prop:value=id>
+                    {SHIPPED
+                        .iter()
+                        .map(|m| {
+                            view! {
+                                <option value=m.id selected=move || id() == m.id>
+                                    {m.title}
+                                </option>
+                            }
+                        })
+                        .collect_view()}
+                    <option value="own" disabled=move || id() != "own" selected=move || id() == "own">
+                        "Your own text"
+                    </option>
+                </select>
+            </div>
+            <p class="about">{about}</p>
+            <div class="actions" role="group" aria-label="Changes">
+                <button type="button" disabled=move || !wb.can_undo() on:click=move |_| wb.undo()>
+                    "Undo"
+                </button>
+                <button type="button" disabled=move || !wb.can_redo() on:click=move |_| wb.redo()>
+                    "Redo"
+                </button>
+                <button
+                    type="button"
+                    disabled=move || wb.state.with(|s| s.edits.is_empty())
+                    on:click=move |_| wb.set(wb.state.get_untracked().reset())
+                >
+                    "Reset"
+                </button>
+                <button type="button" on:click=copy>
+                    {move || if copied.get() { "Copied" } else { "Copy link" }}
+                </button>
+            </div>
+        </div>
+    }
+}
+
+#[component]
+fn Card() -> impl IntoView {
+    let wb = use_workbench();
+    let outcome = Memo::new(move |_| {
+        let (opened, run) = (wb.opened.get()?, wb.run.get()?);
+        story::outcome(&opened, &run, wb.selected.get())
+    });
+    let why = move || {
+        let run = wb.run.get()?;
+        wb.selected.get().map(|v| story::why(&run, v))
+    };
+    let peak = move || wb.run.get().map(|run| story::peak(&run));
+    let number = |pick: fn(&crate::engine::Run) -> u64| {
+        move || wb.run.with(|r| r.as_ref().map_or(0, |r| pick(r))).to_string()
+    };
+    view! {
+        <div
+            class="card"
+            data-heap=number(|r| r.picture.heap_size())
+            data-temp=number(|r| r.picture.temp_bytes)
+            data-total=number(|r| r.picture.total_bytes)
+            data-floor=number(|r| r.curve.floor)
+        >
+            <div class="told">
+                {move || match outcome.get() {
+                    Some(o) => {
+                        view! {
+                            <p class="deed">
+                                <strong>{o.deed}</strong>
+                                " "
+                                <span
+                                    class="delta"
+                                    class:up=o.direction.is_gt()
+                                    class:down=o.direction.is_lt()
+                                >
+                                    {o.difference}
+                                </span>
+                            </p>
+                            <p>{o.rest}</p>
+                        }
+                            .into_any()
+                    }
+                    None => view! { <p>{why}</p> }.into_any(),
+                }}
+                <p class="peak-words">{peak}</p>
+                <Show when=move || wb.is_stale()>
+                    <p class="stale-note">"The text cannot be read; this is the last picture that could be drawn."</p>
+                </Show>
+            </div>
+            <Controls />
+        </div>
+    }
+}
+
+/// The value, its ends, and the steps at which a sharing breaks: all that dragging does, without dragging.
+#[component]
+fn Controls() -> impl IntoView {
+    let wb = use_workbench();
+    let options = Memo::new(move |_| {
+        wb.opened.with(|o| {
+            let picture = o.as_ref().map(|o| &o.original.picture);
+            let all = wb.state.with(|s| s.all_rows);
+            let mut items: Vec<_> = picture
+                .into_iter()
+                .flat_map(|p| p.items.iter().filter(move |i| all || p.is_temp(i)))
+                .collect();
+            items.sort_by_key(|i| (i.start, i.end, i.value));
+            items.iter().map(|i| (i.value, i.name.clone())).collect::<Vec<_>>()
+        })
+    });
+    let choose = move |e: Event| wb.select(event_target_value(&e).parse().ok());
+    let breaks = move || {
+        let Some(value) = wb.selected.get() else { return Vec::new() };
+        let Thresholds { start, end } = wb.thresholds.get();
+        let of = |list: Vec<crate::engine::Threshold>, which: End, most: usize| {
+            list.into_iter().take(most).map(move |t| (value, which, t)).collect::<Vec<_>>()
+        };
+        let mut all = of(end, End::End, 3);
+        all.extend(of(start, End::Start, 2));
+        all
+    };
+    view! {
+        <div class="controls">
+            <div class="ends">
+                <label class="field">
+                    "Value"
+                    <select on:change=choose>
+                        <option value="" selected=move || wb.selected.get().is_none()>
+                            "none"
+                        </option>
+                        <For each=move || options.get() key=Clone::clone let((value, name))>
+                            <option
+                                value=value.to_string()
+                                selected=move || wb.selected.get() == Some(value)
+                            >
+                                {name}
+                            </option>
+                        </For>
+                    </select>
+                </label>
+                <Stepper end=End::Start />
+                <Stepper end=End::End />
+            </div>
+            <ul class="breaks" aria-label="Where a sharing breaks">
+                {move || {
+                    breaks()
+                        .into_iter()
+                        .map(|(value, which, t)| {
+                            let (verb, step) = (
+                                if which == End::End { "End at" } else { "Start at" },
+                                t.step,
+                            );
+                            let (label, _) = story::threshold(&t);
+                            let go = move |_| {
+                                wb.move_end(value, which, i64::from(step));
+                                wb.settle();
+                            };
+                            view! {
+                                <li>
+                                    <button type="button" class="break" title=t.words on:click=go>
+                                        {format!("{verb} {label}")}
+                                    </button>
+                                </li>
+                            }
+                        })
+                        .collect_view()
+                }}
+            </ul>
+        </div>
+    }
+}
+
+/// The range of the selected value as it is now.
+fn range(wb: Workbench) -> Option<(u32, u32, u32)> {
+    let value = wb.selected.get()?;
+    wb.run.with(|r| r.as_ref()?.picture.item(value).map(|i| (value, i.start, i.end)))
+}
+
+#[component]
+fn Stepper(end: End) -> impl IntoView {
+    let wb = use_workbench();
+    let at =
+        move || range(wb).map(|(value, start, stop)| (value, if end == End::Start { start } else { stop }));
+    let nudge = move |by: i64| {
+        if let Some((value, at)) = at() {
+            wb.move_end(value, end, i64::from(at) + by);
+            wb.settle();
+        }
+    };
+    let typed = move |e: Event| {
+        if let (Some((value, _)), Ok(to)) = (at(), event_target_value(&e).parse::<i64>()) {
+            wb.move_end(value, end, to);
+            wb.settle();
+        }
+    };
+    let none = move || wb.selected.get().is_none();
+    let (name, less, more) = match end {
+        End::Start => ("Start", "Start one step earlier", "Start one step later"),
+        End::End => ("End", "End one step earlier", "End one step later"),
+    };
+    view! {
+        <div class="field stepper">
+            <label>
+                {name}
+                <input
+                    type="number"
+                    inputmode="numeric"
+                    min="0"
+                    disabled=none
+                    prop:value=move || at().map(|(_, n)| n.to_string()).unwrap_or_default()
+                    on:change=typed
+                />
+            </label>
+            <button type="button" aria-label=less disabled=none on:click=move |_| nudge(-1)>
+                "−"
+            </button>
+            <button type="button" aria-label=more disabled=none on:click=move |_| nudge(1)>
+                "+"
+            </button>
+        </div>
+    }
+}
+
+/// The width of an element, now and when it changes.
+fn width_of(node: NodeRef<Div>) -> RwSignal<f64> {
+    let width = RwSignal::new(0.0);
+    Effect::new(move |_| {
+        let Some(element) = node.get() else { return };
+        width.set(f64::from(element.client_width()));
+        let watched: HtmlElement = element.clone().unchecked_into();
+        let resized = Closure::<dyn Fn()>::new(move || {
+            let now = f64::from(watched.client_width());
+            if (width.get_untracked() - now).abs() > 0.5 {
+                width.set(now);
+            }
+        });
+        if let Ok(observer) = web_sys::ResizeObserver::new(resized.as_ref().unchecked_ref()) {
+            observer.observe(&element);
+        }
+        // The figures are there as long as the page.
+        resized.forget();
+    });
+    width
+}
+
+/// A painter for an `<svg>`, drawing `layout` whenever it changes and lighting what is under the pointer.
+fn paint<T: Send + Sync + 'static>(
+    wb: Workbench,
+    svg: NodeRef<Svg>,
+    layout: Memo<Option<Shared<T>>>,
+    scene: fn(&T) -> &scene::Scene,
+) {
+    let painter = StoredValue::new_local(None::<Painter>);
+    Effect::new(move |_| {
+        let Some(element) = svg.get() else { return };
+        painter.update_value(|p| {
+            if p.is_none() {
+                *p = Painter::new(element.into());
+            }
+            layout.with(|l| {
+                if let (Some(p), Some(l)) = (p, l) {
+                    p.draw(scene(l));
+                }
+            });
+        });
+    });
+    Effect::new(move |_| {
+        let lit = wb.hover.get();
+        painter.update_value(|p| {
+            if let Some(p) = p {
+                p.light(lit);
+            }
+        });
+    });
+}
+
+fn change<T: PartialEq + Send + Sync + 'static>(signal: RwSignal<T>, to: T) {
+    if signal.with_untracked(|now| *now != to) {
+        signal.set(to);
+    }
+}
+
+/// Where the pointer is on an element.
+fn point(e: &PointerEvent, node: NodeRef<Div>) -> Option<(f64, f64)> {
+    let frame = node.get_untracked()?.get_bounding_client_rect();
+    Some((f64::from(e.client_x()) - frame.left(), f64::from(e.client_y()) - frame.top()))
+}
+
+fn leave(wb: Workbench) {
+    change(wb.hover, None);
+    change(wb.cursor, None);
+    change(wb.place, String::new());
+}
+
+/// The line at the step under the pointer, in every figure.
+#[component]
+fn Cursor(#[prop(into)] x: Signal<Option<f64>>) -> impl IntoView {
+    view! {
+        <div
+            class="cursor"
+            class:on=move || x.get().is_some()
+            style:transform=move || format!("translateX({:.1}px)", x.get().unwrap_or(0.0))
+        ></div>
+    }
+}
+
+#[component]
+fn TimelineFigure() -> impl IntoView {
+    let wb = use_workbench();
+    let (plot, svg) = (NodeRef::<Div>::new(), NodeRef::<Svg>::new());
+    let width = width_of(plot);
+    let layout = Memo::new(move |_| {
+        let (opened, run) = (wb.opened.get()?, wb.run.get()?);
+        let width = width.get();
+        let said = |list: &[crate::engine::Threshold]| {
+            list.iter()
+                .map(|t| {
+                    let (label, short) = story::threshold(t);
+                    scene::Threshold { step: t.step, label, short }
+                })
+                .collect::<Vec<_>>()
+        };
+        let Thresholds { start, end } = wb.thresholds.get();
+        let (at_start, at_end) = (said(&start), said(&end));
+        let options = TimelineOptions {
+            width,
+            all_rows: wb.state.with(|s| s.all_rows),
+            selected: wb.selected.get(),
+            at_end: &at_end,
+            at_start: &at_start,
+            peak: run.curve.peak(),
+        };
+        (width > 0.0).then(|| Shared::new(scene::timeline(&opened.original.picture, &run.picture, options)))
+    });
+    paint(wb, svg, layout, |t: &Timeline| &t.scene);
+
+    // Which end is being dragged, and how far from it the pointer took hold.
+    let held = RwSignal::new(None::<(u32, End, f64)>);
+    let down = move |e: PointerEvent| {
+        if e.button() != 0 {
+            return;
+        }
+        let (Some(layout), Some((x, y)), Some(run)) =
+            (layout.get_untracked(), point(&e, plot), wb.run.get_untracked())
+        else {
+            return;
+        };
+        let Some((value, grip)) = layout.grip(&run.picture, wb.selected.get_untracked(), x, y) else {
+            return;
+        };
+        if wb.selected.get_untracked() != Some(value) {
+            wb.select(Some(value));
+        }
+        if let Some((end, offset)) = grip {
+            held.set(Some((value, end, offset)));
+            wb.dragging.set(true);
+            e.prevent_default();
+            if let Some(element) = plot.get_untracked() {
+                _ = element.set_pointer_capture(e.pointer_id());
+                let class = if end == End::Start { ".handle.start" } else { ".handle.end" };
+                if let Ok(Some(handle)) = element.query_selector(class) {
+                    _ = handle.unchecked_into::<HtmlElement>().focus();
+                }
+            }
+        }
+    };
+    let moved = move |e: PointerEvent| {
+        let (Some(layout), Some((x, y)), Some(run)) =
+            (layout.get_untracked(), point(&e, plot), wb.run.get_untracked())
+        else {
+            return;
+        };
+        if let Some((value, end, offset)) = held.get_untracked() {
+            let to = match end {
+                End::Start => layout.steps.start_near(x - offset),
+                End::End => layout.steps.end_near(x - offset),
+            };
+            wb.move_end(value, end, to);
+            return;
+        }
+        change(wb.hover, layout.value_at(&run.picture, x, y));
+        change(wb.cursor, layout.steps.at(x));
+        change(wb.place, String::new());
+    };
+    let up = move |_: PointerEvent| {
+        if held.get_untracked().is_some() {
+            held.set(None);
+            wb.dragging.set(false);
+            wb.settle();
+        }
+    };
+    let cursor = Signal::derive(move || Some(layout.get()?.steps.middle(wb.cursor.get()?)));
+    let count = move || layout.get().map_or(0, |l| l.rows.len());
+    let describe = move || {
+        let steps = wb.run.get().map_or(0, |r| r.picture.last());
+        format!("Live ranges of {} buffers over {steps} steps. The table holds the same.", count())
+    };
+    let all = move || wb.state.with(|s| s.all_rows);
+    view! {
+        <figure class="timeline">
+            <figcaption>
+                <b>"Live ranges"</b>
+                " a row a buffer, steps across, closed at both ends "
+                <label class="switch">
+                    <input
+                        type="checkbox"
+                        prop:checked=all
+                        on:change=move |e| wb.update(|s| s.all_rows = event_target_checked(&e))
+                    />
+                    "parameters and results too"
+                </label>
+            </figcaption>
+            <div class="scroll" tabindex="0" role="group" aria-label="Timeline">
+                <div
+                    class="plot"
+                    node_ref=plot
+                    class:dragging=move || wb.dragging.get()
+                    on:pointerdown=down
+                    on:pointermove=moved
+                    on:pointerup=up
+                    on:pointercancel=up
+                    on:pointerleave=move |_| leave(wb)
+                >
+                    <svg node_ref=svg role="img" aria-label=describe></svg>
+                    <Cursor x=cursor />
+                    <Show when=move || wb.selected.get().is_some()>
+                        <div
+                            role="group"
+                            class="handles"
+                            aria-label=move || format!("Live range of {}", selected_name(wb))
+                        >
+                            <Handle end=End::Start layout />
+                            <Handle end=End::End layout />
+                        </div>
+                    </Show>
+                </div>
+            </div>
+        </figure>
+    }
+}
+
+fn selected_name(wb: Workbench) -> String {
+    wb.selected
+        .get()
+        .and_then(|v| wb.run.with(|r| Some(r.as_ref()?.picture.item(v)?.name.clone())))
+        .unwrap_or_default()
+}
+
+/// One end of the selected range, as a slider.
+#[component]
+fn Handle(end: End, layout: Memo<Option<Shared<Timeline>>>) -> impl IntoView {
+    let wb = use_workbench();
+    let last = move || wb.run.get().map_or(0, |r| r.picture.last());
+    let bounds = move || {
+        let (_, start, stop) = range(wb)?;
+        Some(match end {
+            End::Start => (0, start, stop),
+            End::End => (start, stop, last()),
+        })
+    };
+    let text = move || {
+        let value = wb.selected.get()?;
+        let run = wb.run.get()?;
+        Some(story::handle(&run.picture, run.picture.item(value)?, end))
+    };
+    let place = move || {
+        let (value, start, stop) = range(wb)?;
+        let layout = layout.get()?;
+        let x = match end {
+            End::Start => layout.steps.x(start),
+            End::End => layout.steps.after(stop),
+        };
+        Some((x, layout.row_of(value)? + layout.row_height / 2.0))
+    };
+    let key = move |e: KeyboardEvent| {
+        let Some((low, now, high)) = bounds() else { return };
+        let (low, now, high) = (i64::from(low), i64::from(now), i64::from(high));
+        let to = match e.key().as_str() {
+            "ArrowLeft" | "ArrowDown" => now - 1,
+            "ArrowRight" | "ArrowUp" => now + 1,
+            "PageDown" => now - 10,
+            "PageUp" => now + 10,
+            "Home" => low,
+            "End" => high,
+            _ => return,
+        };
+        e.prevent_default();
+        if let Some(value) = wb.selected.get_untracked() {
+            wb.move_end(value, end, to);
+        }
+    };
+    let (class, name) = match end {
+        End::Start => ("handle start", "Start"),
+        End::End => ("handle end", "End"),
+    };
+    view! {
+        <div
+            class=class
+            role="slider"
+            tabindex="0"
+            aria-orientation="horizontal"
+            aria-label=move || format!("{name} of {}", selected_name(wb))
+            aria-valuemin=move || bounds().map(|b| b.0.to_string())
+            aria-valuenow=move || bounds().map(|b| b.1.to_string())
+            aria-valuemax=move || bounds().map(|b| b.2.to_string())
+            aria-valuetext=text
+            class:gone=move || place().is_none()
+            style:left=move || format!("{:.1}px", place().map_or(0.0, |p| p.0))
+            style:top=move || format!("{:.1}px", place().map_or(0.0, |p| p.1))
+            on:keydown=key
+            on:keyup=move |_| wb.settle()
+            on:blur=move |_| wb.settle()
+        ></div>
+    }
+}
+
+/// Height of the curve in CSS pixels.
+const CURVE: f64 = 64.0;
+
+#[component]
+fn CurveFigure() -> impl IntoView {
+    let wb = use_workbench();
+    let palette = expect_context::<Palette>();
+    let (plot, canvas) = (NodeRef::<Div>::new(), NodeRef::<Canvas>::new());
+    let width = width_of(plot);
+    let steps = Memo::new(move |_| {
+        let run = wb.run.get()?;
+        let width = width.get();
+        (width > 0.0).then(|| scene::HeapLayout::steps_for(width, run.picture.last()))
+    });
+    Effect::new(move |_| {
+        palette.0.track();
+        let (Some(canvas), Some(run), Some(opened), Some(steps)) =
+            (canvas.get(), wb.run.get(), wb.opened.get(), steps.get())
+        else {
+            return;
+        };
+        let Some(root) = document().document_element() else { return };
+        let Ok(Some(style)) = window().get_computed_style(&root) else { return };
+        let token = |name: &str| chart::colour(&style.get_property_value(name).unwrap_or_default());
+        let ink = Ink {
+            area: token("--curve-area"),
+            line: token("--curve-line"),
+            floor: token("--floor"),
+            heap: token("--accent"),
+        };
+        let before = opened.original.picture.heap_size();
+        let scale = window().device_pixel_ratio().clamp(1.0, 3.0);
+        let size = (width.get_untracked(), CURVE);
+        chart::draw(&canvas, &run.curve, before, &steps, size, scale, ink);
+    });
+    let cursor = Signal::derive(move || Some(steps.get()?.middle(wb.cursor.get()?)));
+    let moved = move |e: PointerEvent| {
+        if let (Some(steps), Some((x, _))) = (steps.get_untracked(), point(&e, plot)) {
+            change(wb.cursor, steps.at(x));
+            change(wb.hover, None);
+        }
+    };
+    let words = move || {
+        wb.run.get().map(|r| {
+            let c = &r.curve;
+            (bytes(c.assigned), bytes(c.floor), c.peak().map(|p| format!(" at step {p}")).unwrap_or_default())
+        })
+    };
+    let describe = move || {
+        words().map(|(heap, floor, at)| {
+            format!("Bytes alive at each step: at most {floor}{at}. The heap takes {heap}.")
+        })
+    };
+    view! {
+        <figure class="curve">
+            <figcaption>
+                <b>"Live bytes"</b>
+                {move || {
+                    words()
+                        .map(|(heap, floor, at)| {
+                            view! {
+                                <span class="key key-heap">{format!("heap {heap}")}</span>
+                                <span class="key key-floor">{format!("floor {floor}{at}")}</span>
+                            }
+                        })
+                }}
+            </figcaption>
+            <div class="plot" node_ref=plot on:pointermove=moved on:pointerleave=move |_| leave(wb)>
+                <canvas node_ref=canvas role="img" aria-label=describe></canvas>
+                <Cursor x=cursor />
+            </div>
+        </figure>
+    }
+}
+
+#[component]
+fn HeapFigure() -> impl IntoView {
+    let wb = use_workbench();
+    let (plot, svg) = (NodeRef::<Div>::new(), NodeRef::<Svg>::new());
+    let width = width_of(plot);
+    let layout = Memo::new(move |_| {
+        let (opened, run) = (wb.opened.get()?, wb.run.get()?);
+        let width = width.get();
+        let height = if width < 420.0 { 280.0 } else { 380.0 };
+        let (base, now) = (&opened.original.picture, &run.picture);
+        (width > 0.0).then(|| {
+            Shared::new(scene::heap(base, now, (width, height), wb.selected.get(), run.curve.peak()))
+        })
+    });
+    paint(wb, svg, layout, |l: &HeapLayout| &l.scene);
+    let find = move |e: &PointerEvent| {
+        let (layout, run) = (layout.get_untracked()?, wb.run.get_untracked()?);
+        let (x, y) = point(e, plot)?;
+        let (step, address) = layout.at(x, y)?;
+        let slack = (2.0 / layout.scale) as u64;
+        Some((step, scene::spot(&run.picture, step, address, slack)))
+    };
+    let moved = move |e: PointerEvent| {
+        let (step, spot) = find(&e).map_or((None, None), |(step, spot)| (Some(step), spot));
+        change(wb.cursor, step);
+        change(
+            wb.hover,
+            match spot {
+                Some(Spot::Value(v)) => Some(v),
+                _ => None,
+            },
+        );
+        let said = match spot {
+            Some(Spot::Padding(v)) => wb.run.with_untracked(|r| {
+                let item = r.as_ref().and_then(|r| r.picture.item(v));
+                item.map_or_else(String::new, |i| {
+                    format!("padding behind {}: the next place begins at a multiple of the alignment", i.name)
+                })
+            }),
+            Some(Spot::Hole(from, to)) => {
+                format!("hole of {}: {} to {} is free", bytes(to - from), grouped(from), grouped(to))
+            }
+            _ => String::new(),
+        };
+        change(wb.place, said);
+    };
+    let click = move |e: PointerEvent| {
+        if let Some((_, Some(Spot::Value(v)))) = find(&e) {
+            wb.select(Some(v));
+        }
+    };
+    let cursor = Signal::derive(move || Some(layout.get()?.steps.middle(wb.cursor.get()?)));
+    let describe = move || {
+        wb.run.get().map(|r| {
+            format!(
+                "Addresses of {} temporary values in a heap of {}. The table holds the same.",
+                r.picture.temps().count(),
+                bytes(r.picture.heap_size())
+            )
+        })
+    };
+    let moves = move || match layout.get().map_or(0, |l| l.moved) {
+        0 => String::new(),
+        1 => " 1 value moved: its old place is dashed.".to_owned(),
+        n => format!(" {n} values moved: their old places are dashed."),
+    };
+    view! {
+        <figure class="heap">
+            <figcaption>
+                <b>"Heap"</b>
+                " addresses upwards, the same steps across."
+                <span class="moves">{moves}</span>
+            </figcaption>
+            <div
+                class="plot"
+                class:dragging=move || wb.dragging.get()
+                node_ref=plot
+                on:pointermove=moved
+                on:pointerdown=click
+                on:pointerleave=move |_| leave(wb)
+            >
+                <svg node_ref=svg role="img" aria-label=describe>
+                    <defs>
+                        <pattern
+                            id="hatch"
+                            width="6"
+                            height="6"
+                            patternUnits="userSpaceOnUse"
+                            patternTransform="rotate(45)"
+                        >
+                            <rect class="hatch-ground" width="6" height="6"></rect>
+                            <line class="hatch-line" x1="0" y1="0" x2="0" y2="6"></line>
+                        </pattern>
+                    </defs>
+                </svg>
+                <Cursor x=cursor />
+            </div>
+        </figure>
+    }
+}
+
+#[component]
+fn Slabs() -> impl IntoView {
+    let wb = use_workbench();
+    let rows = move || {
+        let Some(run) = wb.run.get() else { return Vec::new() };
+        scene::slabs(&run.picture)
+            .into_iter()
+            .map(|row| {
+                let blocks = row
+                    .blocks
+                    .iter()
+                    .map(|(i, width)| {
+                        let slab = &run.picture.slabs[*i];
+                        (slab.id, *width, slab.size, slab.values.clone())
+                    })
+                    .collect::<Vec<_>>();
+                (row, blocks)
+            })
+            .collect()
+    };
+    view! {
+        <figure class="slabs">
+            <figcaption>
+                <b>"All slabs"</b>
+                " what the program asks for, by what it is for"
+            </figcaption>
+            <ul>
+                {move || {
+                    rows()
+                        .into_iter()
+                        .map(|(row, blocks)| {
+                            let name = match (row.kind, row.count) {
+                                (SlabKind::Temp, 1) => "temporaries".to_owned(),
+                                (kind, 1) => kind.name().to_owned(),
+                                (kind, n) => format!("{} × {n}", kind.name()),
+                            };
+                            view! {
+                                <li>
+                                    <span class="slab-name">{name}</span>
+                                    <span class="slab-row">
+                                        <span
+                                            class="slab-length"
+                                            style:width=format!("{:.1}%", f64::from(row.length) / 10.0)
+                                        >
+                                            {blocks
+                                                .into_iter()
+                                                .map(|(id, width, size, values)| {
+                                                    let first = values.first().copied();
+                                                    let lit = {
+                                                        let values = values.clone();
+                                                        move || wb.hover.get().is_some_and(|h| values.contains(&h))
+                                                    };
+                                                    let holds = move || {
+                                                        wb.selected.get().is_some_and(|s| values.contains(&s))
+                                                    };
+                                                    view! {
+                                                        <span
+                                                            class="slab"
+                                                            class:lit=lit
+                                                            class:selected=holds
+                                                            title=format!("allocation {id}, {}", bytes(size))
+                                                            style:flex-grow=width.max(1).to_string()
+                                                            on:pointerenter=move |_| {
+                                                                if let Some(run) = wb.run.get_untracked() {
+                                                                    change(wb.hover, first.filter(|v| run.picture.item(*v).is_some()));
+                                                                }
+                                                            }
+                                                            on:pointerleave=move |_| leave(wb)
+                                                        ></span>
+                                                    }
+                                                })
+                                                .collect_view()}
+                                        </span>
+                                    </span>
+                                    <span class="slab-bytes">{bytes(row.bytes)}</span>
+                                </li>
+                            }
+                        })
+                        .collect_view()
+                }}
+            </ul>
+        </figure>
+    }
+}
+
+/// One line for whatever is under the pointer, or else selected, with its line of the text.
+#[component]
+fn Readout() -> impl IntoView {
+    let wb = use_workbench();
+    let first = move || {
+        let run = wb.run.get()?;
+        let place = wb.place.get();
+        match (wb.hover.get(), wb.cursor.get()) {
+            (Some(value), _) => Some(story::value(&run.picture, value)),
+            (None, Some(step)) if place.is_empty() => Some(story::step(&run, step)),
+            (None, Some(step)) => Some(format!("{} · {place}", story::step(&run, step))),
+            (None, None) => wb.selected.get().map(|v| story::value(&run.picture, v)),
+        }
+    };
+    let line = move || {
+        let run = wb.run.get()?;
+        let at = match (wb.hover.get(), wb.cursor.get()) {
+            (Some(value), _) => run.picture.item(value)?.line,
+            (None, Some(step)) => run.picture.steps.get(step as usize)?.line,
+            (None, None) => run.picture.item(wb.selected.get()?)?.line,
+        };
+        wb.text.with(|text| {
+            let line = text.lines().nth(at.checked_sub(1)? as usize)?.trim();
+            Some(format!("{at}  {}", line.chars().take(400).collect::<String>()))
+        })
+    };
+    view! {
+        <div class="readout">
+            <p>{first}</p>
+            <p class="code">{line}</p>
+        </div>
+    }
+}
+
+#[component]
+fn Legend() -> impl IntoView {
+    view! {
+        <ul class="legend" aria-label="Legend">
+            <li><span class="swatch bar"></span>"a value: alive in each column it covers"</li>
+            <li><span class="swatch hole"></span>"free"</li>
+            <li><span class="swatch pad"></span>"alignment padding"</li>
+            <li><span class="swatch ghost"></span>"where it was"</li>
+            <li><span class="swatch peak"></span>"peak"</li>
+            <li><span class="swatch tick"></span>"a sharing breaks here"</li>
+        </ul>
+    }
+}

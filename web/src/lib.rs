@@ -1,0 +1,30 @@
+//! Bufferscope's page: an explainer and a workbench for XLA's buffer assignment.
+//!
+//! Data goes one way: [`state`] says what is shown, [`engine`] runs the real rules on it, [`scene`] makes rectangles
+//! and labels of the result, and the views draw them. All but the views knows no browser and is tested natively.
+
+pub mod engine;
+pub mod modules;
+pub mod scene;
+pub mod state;
+pub mod story;
+
+#[cfg(target_arch = "wasm32")]
+mod app;
+#[cfg(target_arch = "wasm32")]
+mod editor;
+#[cfg(target_arch = "wasm32")]
+mod exhibit;
+#[cfg(target_arch = "wasm32")]
+mod table;
+#[cfg(target_arch = "wasm32")]
+mod views;
+#[cfg(target_arch = "wasm32")]
+mod workbench;
+
+/// Puts the page into the document.
+#[cfg(target_arch = "wasm32")]
+pub fn mount() {
+    console_error_panic_hook::set_once();
+    leptos::mount::mount_to_body(app::App);
+}

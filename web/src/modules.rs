@@ -1,0 +1,80 @@
+//! The modules that come with the page: real programs, compiled by XLA.
+
+/// One of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shipped {
+    /// Its name in addresses and of its file, `modules/ID.txt`.
+    pub id: &'static str,
+    /// What the reader sees in the list.
+    pub title: &'static str,
+    /// What there is to see in it.
+    pub about: &'static str,
+    /// The value to begin with.
+    pub suggested: Option<&'static str>,
+}
+
+/// All of them; the first is the one the page begins with.
+pub const SHIPPED: [Shipped; 9] = [
+    Shipped {
+        id: "varied_temp_sizes",
+        title: "Slices sorted and joined (CPU)",
+        about: "Temporaries of many sizes, each wanted for a few steps: the whole art of packing in one screen.",
+        suggested: Some("sort.6"),
+    },
+    Shipped {
+        id: "unet_skip",
+        title: "U-Net with a skip connection (CPU)",
+        about: "The skip connection is alive across the whole inner half, and nothing may take its place meanwhile.",
+        suggested: None,
+    },
+    Shipped {
+        id: "attention_grad",
+        title: "Attention, backward pass (CPU)",
+        about: "Few large buffers: the scores decide the peak, and who follows whom at their address.",
+        suggested: None,
+    },
+    Shipped {
+        id: "mlp_grad",
+        title: "Two-layer network, gradients (CPU)",
+        about: "Activations wait for the backward pass; results stand in slabs of their own.",
+        suggested: None,
+    },
+    Shipped {
+        id: "kv_cache_loop",
+        title: "Decoding loop with a key-value cache (CPU)",
+        about: "A while loop: the cache is one buffer under many names, updated in place in every turn.",
+        suggested: None,
+    },
+    Shipped {
+        id: "lstm_scan",
+        title: "LSTM over a sequence (CPU)",
+        about: "A loop whose carried state must share, beside temporaries of its body that come and go.",
+        suggested: None,
+    },
+    Shipped {
+        id: "donation_swap",
+        title: "Two donated arguments, swapped (CPU)",
+        about: "The results stand in the arguments' own memory, in the other order: a copy has to hold one of them.",
+        suggested: None,
+    },
+    Shipped {
+        id: "gpu_mlp_grad",
+        title: "Two-layer network, gradients (GPU)",
+        about: "The same program for a GPU: other fusions, another schedule, another alignment, another packing.",
+        suggested: None,
+    },
+    Shipped {
+        id: "transformer_train",
+        title: "Transformer training step (CPU)",
+        about: "A few hundred buffers. The large ones decide everything; the small ones fit in between.",
+        suggested: None,
+    },
+];
+
+/// The text of the first one, which is part of the program so that the page is alive at its first paint.
+pub const FIRST_TEXT: &str = include_str!("../../assets/modules/varied_temp_sizes.txt");
+
+/// The module of that id.
+pub fn shipped(id: &str) -> Option<&'static Shipped> {
+    SHIPPED.iter().find(|m| m.id == id)
+}

@@ -1,0 +1,4 @@
+//! What draws a scene. Nothing here computes.
+
+pub mod chart;
+pub mod painter;
