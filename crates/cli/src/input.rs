@@ -6,6 +6,7 @@ use assigner::{Assignment, Decision, Options};
 use clap::Args;
 use flate2::read::MultiGzDecoder;
 use hlo::{Diagnostic, Module, Severity};
+use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +38,9 @@ pub(crate) struct AssignmentArguments {
     /// Close a heap when it would grow beyond this
     #[arg(long, value_name = "BYTES")]
     heap_limit: Option<u64>,
+    /// A buffer-assignment file with what memory space assignment placed: its allocations of colour 1
+    #[arg(long, value_name = "FILE")]
+    presets: Option<PathBuf>,
 }
 
 /// A module with everything that is true of it.
@@ -69,8 +73,12 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// `FILE:LINE:COLUMN: ...`, one a line.
-fn in_words(path: &Path, diagnostics: &[Diagnostic]) -> String {
-    diagnostics.iter().map(|d| format!("{}:{d}\n", path.display())).collect()
+pub(crate) fn in_words(path: &Path, diagnostics: &[Diagnostic]) -> String {
+    let mut out = String::new();
+    for d in diagnostics {
+        _ = writeln!(out, "{}:{d}", path.display());
+    }
+    out
 }
 
 impl ModuleArguments {
@@ -112,8 +120,12 @@ impl ModuleArguments {
 impl AssignmentArguments {
     /// Runs the assigner.
     pub(crate) fn assign(&self, program: &Program) -> Result<(Assignment, Vec<Decision>), Failure> {
+        let presets = match &self.presets {
+            Some(path) => crate::presets::read(path, program)?,
+            None => Vec::new(),
+        };
         let options =
-            Options { algorithm: self.algorithm, heap_limit: self.heap_limit, ..Options::default() };
+            Options { algorithm: self.algorithm, heap_limit: self.heap_limit, presets, ..Options::default() };
         Ok(assigner::assign(&program.module, &program.facts, &program.facts.ranges, &options))
     }
 }

@@ -6,6 +6,7 @@
 mod commands;
 mod events;
 mod input;
+mod presets;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -7,11 +7,14 @@
 //! | `-live-range.txt` | [`live_range`] | 4.4, 4.5 |
 //! | `-memory-usage-report.txt` | [`memory_usage_report`] | 9.4 |
 //!
+//! [`read`] takes them back, of this and of older generations.
+//!
 //! Each writer gives the whole file as text, byte for byte as XLA does where ids are XLA's own.
 
 mod buffer_assignment;
 mod bytes;
 mod live_range;
+pub mod read;
 mod report;
 mod stack;
 mod values;
