@@ -95,20 +95,19 @@ pub(crate) fn parse(lines: &mut Lines<'_>, file: &mut BufferAssignmentFile) {
         let text = line.text.trim();
         if text.starts_with("allocation ") {
             lines.next();
-            match header(line) {
-                Ok((allocation, unknown)) => {
-                    if let Some(unknown) = unknown {
-                        lines.warn(line, format!("`{unknown}`"), "which is passed over");
-                    }
-                    file.allocations.push(allocation);
-                }
-                Err(e) => {
-                    lines.error(line, &e);
-                    // What follows belongs to it all the same.
-                    file.allocations
-                        .push(AllocationRecord { line: line.number(), ..AllocationRecord::default() });
-                }
+            // Of a broken header what stands before the break is kept, for the values that follow.
+            let number = file.allocations.last().map_or(0, |a| a.number.saturating_add(1));
+            let mut allocation =
+                AllocationRecord { number, line: line.number(), ..AllocationRecord::default() };
+            let mut at = Cursor::new(line);
+            at.spaces();
+            at.eat("allocation ");
+            match header(&mut at, &mut allocation) {
+                Ok(Some(unknown)) => lines.warn(line, format!("`{unknown}`"), "which is passed over"),
+                Ok(None) => {}
+                Err(e) => lines.error(line, &e),
             }
+            file.allocations.push(allocation);
         } else if text.starts_with("value: ") {
             lines.next();
             match (value(line), file.allocations.last_mut()) {
@@ -170,19 +169,11 @@ fn contradictions(lines: &mut Lines<'_>, allocations: &[AllocationRecord]) {
     }
 }
 
-/// Gives the allocation and the first word of its header that is not known.
-fn header(line: Line<'_>) -> Read<(AllocationRecord, Option<String>)> {
-    let mut at = Cursor::new(line);
-    at.spaces();
-    at.eat("allocation ");
-    header_at(&mut at, line.number())
-}
-
-/// The header from the allocation's number on.
-pub(crate) fn header_at(at: &mut Cursor<'_>, line: u32) -> Read<(AllocationRecord, Option<String>)> {
-    let number = at.number32()?;
+/// Reads a header from the allocation's number on; gives the first word that is not known.
+pub(crate) fn header(at: &mut Cursor<'_>, a: &mut AllocationRecord) -> Read<Option<String>> {
+    a.number = at.number32()?;
     at.expect(": size ")?;
-    let mut a = AllocationRecord { number, size: at.size()?, line, ..AllocationRecord::default() };
+    a.size = at.size()?;
     let mut unknown = None;
     while at.eat(", ") {
         if at.eat("color ") {
@@ -212,7 +203,7 @@ pub(crate) fn header_at(at: &mut Cursor<'_>, line: u32) -> Read<(AllocationRecor
         }
     }
     at.expect(":")?;
-    Ok((a, unknown))
+    Ok(unknown)
 }
 
 fn value(line: Line<'_>) -> Read<PlacedRecord> {

@@ -1,6 +1,6 @@
 //! `-memory-usage-report.txt` (9.4), and its form until January 2025.
 
-use super::buffer_assignment::header_at;
+use super::buffer_assignment::header;
 use super::lines::{Cursor, Line, Lines, Read};
 use super::{AllocationRecord, Section, Size, section};
 
@@ -187,6 +187,7 @@ fn old_row(line: Line<'_>) -> Read<OldRow> {
     at.until(";")?;
     at.spaces();
     at.eat("allocation ");
-    let (allocation, _) = header_at(&mut at, line.number())?;
+    let mut allocation = AllocationRecord { line: line.number(), ..AllocationRecord::default() };
+    header(&mut at, &mut allocation)?;
     Ok(OldRow { cumulative, allocation })
 }
