@@ -21,6 +21,7 @@ pub fn App() -> impl IntoView {
     view! {
         <header class="masthead">
             <p class="brand">"Bufferscope"</p>
+            <h1>"How every value gets an address"</h1>
             <ThemeToggle />
         </header>
         <main>
@@ -56,7 +57,6 @@ fn Introduction() -> impl IntoView {
     };
     view! {
         <section class="intro">
-            <h1>"How every value gets an address"</h1>
             <p>
                 "When XLA compiles a program it decides, before anything runs, at which address every intermediate "
                 "value will stand. That is " <dfn>"buffer assignment"</dfn> ", and it decides how much memory the "
@@ -99,7 +99,7 @@ fn Limits() -> impl IntoView {
     }
 }
 
-const THEMES: [(&str, &str); 3] = [("auto", "System colours"), ("light", "Light"), ("dark", "Dark")];
+const THEMES: [(&str, &str); 3] = [("auto", "System"), ("light", "Light"), ("dark", "Dark")];
 
 #[component]
 fn ThemeToggle() -> impl IntoView {

@@ -59,6 +59,8 @@ pub struct Threshold {
     pub step: u32,
     /// With whom: names.
     pub with: Vec<String>,
+    /// The number of the first of them.
+    pub first: u32,
     /// Why, for the first of them: without a full stop.
     pub words: String,
 }
@@ -234,6 +236,7 @@ impl Opened {
                 None => out.push(Threshold {
                     step: t.step.0,
                     with: vec![name],
+                    first: t.loses.0,
                     words: self.why(ValueId(value), t.loses, &t.why),
                 }),
             }

@@ -31,28 +31,29 @@ pub fn Exhibit() -> impl IntoView {
     };
     view! {
         <section class="exhibit" class:stale=move || wb.is_stale() aria-labelledby="exhibit-title">
+            <Toolbar />
             <h2 id="exhibit-title">
                 {move || match name() {
                     Some(name) => {
                         view! {
                             "Take the right end of " <span class="code">{name}</span>
-                            " and pull it later, until the sharing breaks."
+                            " and pull it to the right, until the sharing breaks."
                         }
                             .into_any()
                     }
                     None => "Choose a value, then pull either end of its live range.".into_any(),
                 }}
             </h2>
-            <Toolbar />
             <Card />
             <div class="figures">
                 <TimelineFigure />
                 <div class="side">
-                    <CurveFigure />
                     <HeapFigure />
+                    <CurveFigure />
                     <Slabs />
                 </div>
             </div>
+            <Controls />
             <Readout />
             <Legend />
             <Table />
@@ -167,10 +168,6 @@ fn Toolbar() -> impl IntoView {
 #[component]
 fn Card() -> impl IntoView {
     let wb = use_workbench();
-    let outcome = Memo::new(move |_| {
-        let (opened, run) = (wb.opened.get()?, wb.run.get()?);
-        story::outcome(&opened, &run, wb.selected.get())
-    });
     let why = move || {
         let run = wb.run.get()?;
         wb.selected.get().map(|v| story::why(&run, v))
@@ -188,7 +185,7 @@ fn Card() -> impl IntoView {
             data-floor=number(|r| r.curve.floor)
         >
             <div class="told">
-                {move || match outcome.get() {
+                {move || match wb.outcome.get() {
                     Some(o) => {
                         view! {
                             <p class="deed">
@@ -208,12 +205,11 @@ fn Card() -> impl IntoView {
                     }
                     None => view! { <p>{why}</p> }.into_any(),
                 }}
-                <p class="peak-words">{peak}</p>
                 <Show when=move || wb.is_stale()>
                     <p class="stale-note">"The text cannot be read; this is the last picture that could be drawn."</p>
                 </Show>
             </div>
-            <Controls />
+            <p class="peak-words">{peak}</p>
         </div>
     }
 }
@@ -267,24 +263,32 @@ fn Controls() -> impl IntoView {
                 <Stepper end=End::Start />
                 <Stepper end=End::End />
             </div>
-            <ul class="breaks" aria-label="Where a sharing breaks">
+            <div class="breaking">
+            <span id="breaks-title">"A sharing breaks at"</span>
+            <ul class="breaks" aria-labelledby="breaks-title">
                 {move || {
                     breaks()
                         .into_iter()
                         .map(|(value, which, t)| {
-                            let (verb, step) = (
-                                if which == End::End { "End at" } else { "Start at" },
-                                t.step,
-                            );
-                            let (label, _) = story::threshold(&t);
+                            let step = t.step;
+                            let verb = if which == End::End { "end" } else { "start" };
+                            let label = format!("{verb} {step} · {}", assigner::words::list(&t.with, 1));
+                            let first = t.first;
                             let go = move |_| {
                                 wb.move_end(value, which, i64::from(step));
                                 wb.settle();
                             };
                             view! {
                                 <li>
-                                    <button type="button" class="break" title=t.words on:click=go>
-                                        {format!("{verb} {label}")}
+                                    <button
+                                        type="button"
+                                        class="break"
+                                        title=t.words
+                                        on:click=go
+                                        on:pointerenter=move |_| change(wb.hover, Some(first))
+                                        on:pointerleave=move |_| change(wb.hover, None)
+                                    >
+                                        {label}
                                     </button>
                                 </li>
                             }
@@ -292,6 +296,7 @@ fn Controls() -> impl IntoView {
                         .collect_view()
                 }}
             </ul>
+            </div>
         </div>
     }
 }
@@ -400,6 +405,10 @@ fn paint<T: Send + Sync + 'static>(
     });
 }
 
+fn lost(wb: Workbench) -> Vec<u32> {
+    wb.outcome.with(|o| o.as_ref().map(|o| o.lost.clone()).unwrap_or_default())
+}
+
 fn change<T: PartialEq + Send + Sync + 'static>(signal: RwSignal<T>, to: T) {
     if signal.with_untracked(|now| *now != to) {
         signal.set(to);
@@ -448,8 +457,10 @@ fn TimelineFigure() -> impl IntoView {
         };
         let Thresholds { start, end } = wb.thresholds.get();
         let (at_start, at_end) = (said(&start), said(&end));
+        let lost = lost(wb);
         let options = TimelineOptions {
             width,
+            lost: &lost,
             all_rows: wb.state.with(|s| s.all_rows),
             selected: wb.selected.get(),
             at_end: &at_end,
@@ -502,6 +513,8 @@ fn TimelineFigure() -> impl IntoView {
                 End::End => layout.steps.end_near(x - offset),
             };
             wb.move_end(value, end, to);
+            change(wb.hover, None);
+            change(wb.cursor, None);
             return;
         }
         change(wb.hover, layout.value_at(&run.picture, x, y));
@@ -526,7 +539,7 @@ fn TimelineFigure() -> impl IntoView {
         <figure class="timeline">
             <figcaption>
                 <b>"Live ranges"</b>
-                " a row a buffer, steps across, closed at both ends "
+                "a row a buffer, steps across, closed at both ends"
                 <label class="switch">
                     <input
                         type="checkbox"
@@ -723,10 +736,11 @@ fn HeapFigure() -> impl IntoView {
     let layout = Memo::new(move |_| {
         let (opened, run) = (wb.opened.get()?, wb.run.get()?);
         let width = width.get();
-        let height = if width < 420.0 { 280.0 } else { 380.0 };
+        let height = if width < 420.0 { 280.0 } else { 340.0 };
         let (base, now) = (&opened.original.picture, &run.picture);
         (width > 0.0).then(|| {
-            Shared::new(scene::heap(base, now, (width, height), wb.selected.get(), run.curve.peak()))
+            let (selected, peak) = (wb.selected.get(), run.curve.peak());
+            Shared::new(scene::heap(base, now, (width, height), selected, &lost(wb), peak))
         })
     });
     paint(wb, svg, layout, |l: &HeapLayout| &l.scene);
@@ -778,14 +792,14 @@ fn HeapFigure() -> impl IntoView {
     };
     let moves = move || match layout.get().map_or(0, |l| l.moved) {
         0 => String::new(),
-        1 => " 1 value moved: its old place is dashed.".to_owned(),
-        n => format!(" {n} values moved: their old places are dashed."),
+        1 => "1 value moved, dashed where it was".to_owned(),
+        n => format!("{n} values moved, dashed where they were"),
     };
     view! {
         <figure class="heap">
             <figcaption>
                 <b>"Heap"</b>
-                " addresses upwards, the same steps across."
+                "addresses upwards, the same steps across"
                 <span class="moves">{moves}</span>
             </figcaption>
             <div

@@ -3,7 +3,6 @@
 use crate::engine::{Opened, Run, Threshold};
 use crate::scene::{Item, Picture, SlabKind};
 use crate::state::End;
-use analysis::ValueId;
 use assigner::words::{both, bytes, difference, grouped, list};
 use std::cmp::Ordering;
 use std::fmt::Write as _;
@@ -11,6 +10,8 @@ use std::fmt::Write as _;
 /// What an edit did, in words.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
+    /// The values that the edited ones no longer share with.
+    pub lost: Vec<u32>,
     /// What the reader did: "sort.25 now ends at step 33 instead of 30."
     pub deed: String,
     /// The peak's difference, `+1,148 B (+4.6 %)`.
@@ -65,11 +66,13 @@ pub fn why(run: &Run, value: u32) -> String {
         return format!("{} has no memory of its own.", item.name);
     };
     let mut out = format!(
-        "{} ({}) is alive from step {} to step {}",
+        "{} ({}) is alive from step {}, where {} runs, to step {}, {}",
         item.name,
         both(item.bytes),
         item.start,
-        item.end
+        picture.step_name(item.start),
+        item.end,
+        picture.step_name(item.end)
     );
     if !picture.is_temp(item) {
         let what = match slab.kind {
@@ -79,43 +82,32 @@ pub fn why(run: &Run, value: u32) -> String {
             SlabKind::ThreadLocal => "memory of a computation that runs per element",
             SlabKind::Temp => "a slab of temporaries of its own",
         };
-        _ = write!(out, " and stands in {what}, allocation {}.", slab.id);
+        _ = write!(out, "; it stands in {what}, allocation {}.", slab.id);
         return out;
     }
-    _ = write!(out, " and stands at {} to {}.", grouped(item.offset), grouped(item.top()));
+    _ = write!(out, "; it stands at {} to {}.", grouped(item.offset), grouped(item.top()));
     let mates = picture.mates(value);
-    let (mut before, mut after, mut with) = (Vec::new(), Vec::new(), Vec::new());
-    for mate in &mates {
-        if mate.end < item.start {
-            before.push(*mate);
-        } else if mate.start > item.end {
-            after.push(*mate);
-        } else {
-            with.push(*mate);
+    let before = mates.iter().filter(|m| m.end <= item.start).max_by_key(|m| (m.end, m.value));
+    let after = mates.iter().filter(|m| m.start >= item.end).min_by_key(|m| (m.start, m.value));
+    match before {
+        Some(m) if m.end == item.start => {
+            _ = write!(out, " It is written over {} in place, at the step that reads it last", m.name);
         }
+        Some(m) => _ = write!(out, " Before it, until step {}, {} stands there", m.end, m.name),
+        None => {}
     }
-    let names = |items: &[&Item]| list(&items.iter().map(|i| i.name.clone()).collect::<Vec<_>>(), 3);
-    if mates.is_empty() {
-        out.push_str(" Nothing else ever stands there.");
-        return out;
+    let joint = if before.is_some() { "; after it," } else { " After it," };
+    match after {
+        Some(m) if m.start == item.end => {
+            let joint = if before.is_some() { "; in turn," } else { "" };
+            _ = write!(out, "{joint} {} is written over it in place at step {}.", m.name, m.start);
+        }
+        Some(m) => _ = write!(out, "{joint} from step {}, {} does.", m.start, m.name),
+        None if before.is_some() => out.push('.'),
+        None => out.push_str(" Nothing else ever stands there."),
     }
-    out.push_str(" It shares that address");
-    let mut joint = " with";
-    if let Some(last) = before.last() {
-        _ = write!(out, "{joint} {} before it (until step {})", names(&before), last.end);
-        joint = " and with";
-    }
-    if !with.is_empty() {
-        _ = write!(out, "{joint} {}, written over in place", names(&with));
-        joint = " and with";
-    }
-    if let Some(first) = after.first() {
-        _ = write!(out, "{joint} {} after it (from step {})", names(&after), first.start);
-    }
-    out.push_str(": they are never alive together.");
-    if !with.is_empty() {
-        out.truncate(out.len() - ": they are never alive together.".len());
-        out.push('.');
+    if before.is_some() || after.is_some() {
+        out.push_str(" They may share the address because their live ranges do not overlap.");
     }
     out
 }
@@ -140,26 +132,30 @@ pub fn outcome(opened: &Opened, run: &Run, selected: Option<u32>) -> Option<Outc
         n => _ = write!(deed, " {} other ranges are changed too.", n - 1),
     }
     let change = opened.change(run);
-    let mut rest = change.sentence(&opened.module, &opened.facts);
-    if opened.original.picture.is_temp(old) && run.picture.is_temp(new) {
-        if old.offset != new.offset {
-            _ = write!(rest, " It moved from {} to {}", grouped(old.offset), grouped(new.offset));
-            let others = change.moved.iter().filter(|v| **v != ValueId(one.value)).count();
-            match others {
+    let mut rest = change.sharing_words(&opened.module, &opened.facts);
+    // Who moved: the edited value itself, or else the one it lost.
+    let lost = change.broken.first().map(|b| b.with.0);
+    let place = |value: u32| {
+        let (old, new) = (opened.original.picture.item(value)?, run.picture.item(value)?);
+        let both_temps = opened.original.picture.is_temp(old) && run.picture.is_temp(new);
+        (both_temps && old.offset != new.offset).then_some((value, old, new))
+    };
+    let moved = change.moved.len();
+    match place(one.value).or_else(|| place(lost?)) {
+        Some((_, old, new)) => {
+            _ = write!(rest, " {} moves from {} to {}", old.name, grouped(old.offset), grouped(new.offset));
+            match moved - 1 {
                 0 => rest.push('.'),
-                1 => rest.push_str("; one other value moved too."),
-                n => _ = write!(rest, "; {n} other values moved too."),
+                1 => rest.push_str(", and one other value moves too."),
+                n => _ = write!(rest, ", and {n} other values move too."),
             }
-        } else if !change.moved.is_empty() {
-            let others = change.moved.len();
-            _ = write!(
-                rest,
-                " {} moved; it stands where it stood.",
-                if others == 1 { "One value".to_owned() } else { format!("{others} values") }
-            );
         }
+        None if moved == 1 => rest.push_str(" One other value moves."),
+        None if moved > 1 => _ = write!(rest, " {moved} other values move."),
+        None => {}
     }
     Some(Outcome {
+        lost: change.broken.iter().map(|b| b.with.0).collect(),
         deed,
         difference: difference(change.before, change.after),
         direction: change.after.cmp(&change.before),

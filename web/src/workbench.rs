@@ -3,7 +3,7 @@
 use crate::engine::{self, Opened, Problem, Run, Threshold};
 use crate::modules::{FIRST_TEXT, SHIPPED, shipped};
 use crate::state::{End, History, Selection, Source, State};
-use crate::story;
+use crate::story::{self, Outcome};
 use leptos::prelude::*;
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -66,6 +66,8 @@ pub struct Workbench {
     pub text: RwSignal<Arc<str>>,
     /// The present assignment.
     pub run: Memo<Option<Shared<Run>>>,
+    /// What the edits did, in words.
+    pub outcome: Memo<Option<Outcome>>,
     /// The selected value, if it exists.
     pub selected: Memo<Option<u32>>,
     /// Where it would break a sharing.
@@ -91,7 +93,12 @@ impl Workbench {
         let history = RwSignal::new(History::new(from_address.unwrap_or(first)));
         let state = Memo::new(move |_| history.with(|h| h.now().clone()));
         let opened = RwSignal::new(None::<Shared<Opened>>);
-        let edits = Memo::new(move |_| state.with(|s| s.edits.clone()));
+        let opened_from = RwSignal::new(None);
+        // Edits belong to the module they were made on; while another one is on its way they are not applied.
+        let edits = Memo::new(move |_| {
+            let here = opened_from.with(|from| state.with(|s| from.as_ref() == Some(&s.source)));
+            if here { state.with(|s| s.edits.clone()) } else { Vec::new() }
+        });
         let run = Memo::new(move |_| {
             let opened = opened.get()?;
             edits.with(|edits| Some(Shared::new(opened.run(edits))))
@@ -129,11 +136,14 @@ impl Workbench {
             };
             others.with(|o| if o.is_empty() { of(&opened.original) } else { of(&opened.run(o)) })
         });
+        let outcome =
+            Memo::new(move |_| story::outcome(&*opened.get()?, &*run.get()?, selected.get()));
         let this = Self {
             history,
+            outcome,
             state,
             opened,
-            opened_from: RwSignal::new(None),
+            opened_from,
             problems: RwSignal::new(Vec::new()),
             text: RwSignal::new(Arc::from("")),
             run,
@@ -287,12 +297,9 @@ impl Workbench {
     /// Says the result to those who hear the page.
     fn announce(self) {
         let said = self.run.with_untracked(|run| {
-            let run = run.as_ref()?;
-            let opened = self.opened.get_untracked()?;
-            let selected = self.selected.get_untracked();
-            Some(match story::outcome(&opened, run, selected) {
-                Some(o) => format!("{} {}", o.deed, o.rest),
-                None => story::peak(run),
+            Some(match self.outcome.get_untracked() {
+                Some(o) => format!("{} {} {}", o.deed, o.difference, o.rest),
+                None => story::peak(run.as_ref()?),
             })
         });
         self.announced.set(said.unwrap_or_default());

@@ -48,6 +48,7 @@ pub fn heap(
     now: &Picture,
     (width, height): (f64, f64),
     selected: Option<u32>,
+    lost: &[u32],
     peak: Option<u32>,
 ) -> HeapLayout {
     let steps = HeapLayout::steps_for(width, now.last());
@@ -86,6 +87,13 @@ pub fn heap(
         scene.line(Layer::Ghost, u32::MAX, (steps.left, at), (across, 0.0)).class = "top";
     }
 
+    // The selected value's addresses, right across: who else stands in this lane shares with it.
+    let chosen = selected.and_then(|s| now.item(s)).filter(|i| now.is_temp(i) && i.size > 0);
+    if let Some(item) = chosen {
+        let h = (item.size as f64 * scale).max(2.0);
+        scene.rect(Layer::RowMark, 0, (steps.left, y(item.offset) - h), (across, h));
+    }
+    let mates: Vec<u32> = chosen.map_or_else(Vec::new, |c| now.mates(c.value).iter().map(|m| m.value).collect());
     let mut items: Vec<&Item> = now.temps().collect();
     items.sort_by_key(|i| (i.start, i.end, i.value));
     let mut moved = 0;
@@ -103,9 +111,19 @@ pub fn heap(
         let band = scene.rect(Layer::Band, item.value, (x, at), (w, h));
         band.value = Some(item.value);
         band.hue = Some(item.hue);
-        band.class = if selected == Some(item.value) { "selected" } else { "" };
+        band.class = if selected == Some(item.value) {
+            "selected"
+        } else if lost.contains(&item.value) {
+            "lost"
+        } else if mates.contains(&item.value) {
+            "mate"
+        } else {
+            ""
+        };
+        // A value written over this one in place covers its last column.
+        let w = w - if w > 3.0 * steps.column { steps.column } else { 0.0 };
         if h >= 12.0 && w >= 26.0 {
-            let name = fit(&item.name, w - 8.0);
+            let name = fit(&item.name, w - 7.0);
             if !name.is_empty() {
                 let mark =
                     scene.text(Layer::Label, item.value * 2, (x + 4.0, at + 11.5), Anchor::Start, name);
@@ -113,7 +131,7 @@ pub fn heap(
                 mark.class = "inside name";
             }
             let size = bytes(item.size);
-            if h >= 25.0 && text_width(&size) + 8.0 <= w {
+            if h >= 25.0 && text_width(&size) + 7.0 <= w {
                 let mark =
                     scene.text(Layer::Label, item.value * 2 + 1, (x + 4.0, at + 23.5), Anchor::Start, size);
                 mark.value = Some(item.value);
@@ -129,7 +147,8 @@ pub fn heap(
             let (x, w) = (steps.x(old.start), (steps.after(old.end) - steps.x(old.start)).max(1.0));
             let ghost = scene.rect(Layer::Ghost, item.value, (x, y(old.offset) - h), (w, h));
             ghost.value = Some(item.value);
-            ghost.class = if selected == Some(item.value) { "selected" } else { "" };
+            ghost.class =
+                if selected == Some(item.value) || lost.contains(&item.value) { "selected" } else { "" };
         }
     }
     if let Some(peak) = peak {
@@ -192,7 +211,7 @@ mod tests {
     #[test]
     fn bands_stand_at_their_addresses() {
         let p = picture(9, THREE);
-        let map = heap(&p, &p, (268.0, 262.0), Some(0), Some(3));
+        let map = heap(&p, &p, (268.0, 262.0), Some(0), &[], Some(3));
         assert!(map.scene.to_text().starts_with("268x262\nground 0 53.6,"), "{}", map.scene.to_text());
         let bands: Vec<_> = map.scene.marks.iter().filter(|m| m.layer == Layer::Band).collect();
         assert_eq!(bands.len(), 3);
@@ -206,7 +225,7 @@ mod tests {
     fn what_moved_leaves_a_ghost_at_its_old_address() {
         let base = picture(9, THREE);
         let now = picture(9, "a 0 5 0 100\nb 3 8 128 100\nc 5 9 256 64");
-        let map = heap(&base, &now, (268.0, 262.0), None, None);
+        let map = heap(&base, &now, (268.0, 262.0), None, &[], None);
         let ghosts: Vec<_> =
             map.scene.marks.iter().filter(|m| m.layer == Layer::Ghost).map(|m| m.value).collect();
         assert_eq!((map.moved, ghosts), (1, vec![None, Some(2)]));

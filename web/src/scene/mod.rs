@@ -471,7 +471,9 @@ pub fn fit(text: &str, width: f64) -> String {
         return text.to_owned();
     }
     let tail_at = text.rfind('.').filter(|at| text.len() - at <= 5 && *at > 3);
-    let (head, tail) = text.split_at(tail_at.unwrap_or(text.len()));
+    let head = &text[..tail_at.unwrap_or(text.len())];
+    // The ellipsis stands for the point as well.
+    let tail = tail_at.map_or("", |at| &text[at + 1..]);
     let mut kept = String::new();
     for c in head.chars() {
         kept.push(c);
@@ -531,7 +533,7 @@ pub(crate) mod tests {
 
     #[test]
     fn names_are_cut_before_their_number() {
-        assert_eq!(fit("broadcast_multiply_fusion.10", 90.0), "broadcast….10");
+        assert_eq!(fit("broadcast_multiply_fusion.10", 90.0), "broadcast…10");
         assert_eq!(fit("sort.19", 90.0), "sort.19");
         assert_eq!(fit("wrapped_reduce-window", 70.0), "wrapped…");
         assert_eq!(fit("broadcast.1", 20.0), "");

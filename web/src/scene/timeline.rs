@@ -51,6 +51,8 @@ pub struct Options<'a> {
     pub all_rows: bool,
     /// The selected value.
     pub selected: Option<u32>,
+    /// Values that an edit parted from those they shared with.
+    pub lost: &'a [u32],
     /// Where its end would break a sharing.
     pub at_end: &'a [Threshold],
     /// Where its start would break a sharing.
@@ -82,7 +84,7 @@ pub fn timeline(base: &Picture, now: &Picture, options: Options<'_>) -> Timeline
     let row_height = match rows.len() {
         0..=16 => 22.0,
         17..=28 => 18.0,
-        _ => 13.0,
+        _ => 13.5,
     };
     let top = 22.0;
     let steps = Steps::new((width * 0.17).clamp(64.0, 110.0), width - 10.0, now.last());
@@ -98,6 +100,8 @@ pub fn timeline(base: &Picture, now: &Picture, options: Options<'_>) -> Timeline
         scene.line(Layer::Peak, 0, (steps.middle(peak), top - 4.0), (0.0, bottom - top + 4.0));
     }
 
+    let mates: Vec<u32> =
+        selected.map_or_else(Vec::new, |s| now.mates(s).iter().map(|m| m.value).collect());
     for (r, row) in rows.iter().enumerate() {
         let y = top + row_height * r as f64;
         let holds = selected.is_some_and(|s| row.values.contains(&s));
@@ -109,7 +113,21 @@ pub fn timeline(base: &Picture, now: &Picture, options: Options<'_>) -> Timeline
             let bar = scene.rect(Layer::Band, item.value, (x, y + 1.0), (w.max(1.5), row_height - 2.5));
             bar.value = Some(item.value);
             bar.hue = Some(item.hue);
-            bar.class = if selected == Some(item.value) { "selected" } else { "" };
+            bar.class = if selected == Some(item.value) {
+                "selected"
+            } else if options.lost.contains(&item.value) {
+                "lost"
+            } else if mates.contains(&item.value) {
+                "mate"
+            } else {
+                ""
+            };
+            if let Some(old) = base.item(item.value).filter(|o| (o.start, o.end) != (item.start, item.end)) {
+                let (x, w) = (steps.x(old.start), steps.after(old.end) - steps.x(old.start));
+                let ghost = scene.rect(Layer::Ghost, item.value, (x, y + 1.0), (w, row_height - 2.5));
+                ghost.value = Some(item.value);
+                ghost.class = "selected";
+            }
             // Closed ends: a cap inside the first and the last column.
             let cap = 2.0_f64.min(w / 2.0);
             for (side, at) in [x, x + w - cap].into_iter().enumerate() {
@@ -187,7 +205,8 @@ fn thresholds(scene: &mut Scene, steps: &Steps, item: &Item, (y, height): (f64, 
         let Some(first) = next.or(marks.first()) else { continue };
         let x = if forward { steps.x(first.step) } else { steps.after(first.step) };
         let text = if options.width < 480.0 { &first.short } else { &first.label };
-        let w = text_width(text) + 12.0;
+        // Semibold is wider.
+        let w = text_width(text) * 1.06 + 12.0;
         let left = (x - w / 2.0).clamp(2.0, (scene.width - w - 2.0).max(2.0));
         if taken.is_some_and(|(a, b)| left < b + 6.0 && a < left + w + 6.0) {
             continue;
@@ -272,7 +291,7 @@ mod tests {
     use super::*;
 
     fn options<'a>(width: f64, selected: Option<u32>, at_end: &'a [Threshold]) -> Options<'a> {
-        Options { width, all_rows: false, selected, at_end, at_start: &[], peak: Some(3) }
+        Options { width, all_rows: false, selected, lost: &[], at_end, at_start: &[], peak: Some(3) }
     }
 
     #[test]
