@@ -144,7 +144,15 @@ fn clippy_native(_: &Options) -> Result<Done> {
 fn clippy_page(_: &Options) -> Result<Done> {
     passed(
         cargo()
-            .args(["clippy", "--package", PAGE, "--target", setup::WASM_TARGET, "--all-targets", "--keep-going"])
+            .args([
+                "clippy",
+                "--package",
+                PAGE,
+                "--target",
+                setup::WASM_TARGET,
+                "--all-targets",
+                "--keep-going",
+            ])
             .args(["--", "-D", "warnings"]),
     )
 }
