@@ -1,6 +1,7 @@
 //! One module a command.
 
 pub(crate) mod assign;
+pub(crate) mod check;
 pub(crate) mod decisions;
 pub(crate) mod pack;
 pub(crate) mod print;

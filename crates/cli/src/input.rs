@@ -23,7 +23,7 @@ pub(crate) struct ModuleArguments {
     orders: Option<PathBuf>,
     /// The compiler the module comes from: cpu, gpu or tpu [default: detected]
     #[arg(long)]
-    target: Option<Backend>,
+    pub(crate) target: Option<Backend>,
     /// Use this alignment for every colour
     #[arg(long, value_name = "BYTES")]
     alignment: Option<u64>,

@@ -26,6 +26,8 @@ enum Command {
     Assign(commands::assign::Arguments),
     /// Prints every decision in order, one a line
     Decisions(commands::decisions::Arguments),
+    /// Proves an assignment right, or names the first value it loses
+    Check(commands::check::Arguments),
     /// Packs a trace of heap events: offsets out
     Pack(commands::pack::Arguments),
 }
@@ -34,6 +36,8 @@ enum Command {
 pub(crate) enum Answer {
     /// It went well.
     Yes,
+    /// The answer is "no".
+    No,
 }
 
 /// Bad input, already in words; printed as it is, exit status 2.
@@ -46,10 +50,12 @@ fn main() -> ExitCode {
         Command::Print(a) => commands::print::run(&a),
         Command::Assign(a) => commands::assign::run(&a),
         Command::Decisions(a) => commands::decisions::run(&a),
+        Command::Check(a) => commands::check::run(&a),
         Command::Pack(a) => commands::pack::run(&a),
     };
     match result {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
         Err(Failure(text)) => {
             eprintln!("{}", text.trim_end());
             ExitCode::from(2)
