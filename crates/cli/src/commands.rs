@@ -3,5 +3,6 @@
 pub(crate) mod assign;
 pub(crate) mod check;
 pub(crate) mod decisions;
+pub(crate) mod diff;
 pub(crate) mod pack;
 pub(crate) mod print;

@@ -82,10 +82,28 @@ pub(crate) fn in_words(path: &Path, diagnostics: &[Diagnostic]) -> String {
 }
 
 impl ModuleArguments {
+    /// As if the command line had named these.
+    pub(crate) fn new(
+        module: PathBuf,
+        orders: Option<PathBuf>,
+        target: Option<Backend>,
+        alignment: Option<u64>,
+    ) -> Self {
+        Self { module, orders, target, alignment }
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.module
+    }
+
     /// Reads the module; warnings go to standard error.
     pub(crate) fn read(&self) -> Result<Module, Failure> {
-        let bytes = read_bytes(&self.module)?;
-        let read = hlo::read_bytes(&bytes);
+        self.module_of(&read_bytes(&self.module)?)
+    }
+
+    fn module_of(&self, bytes: &[u8]) -> Result<Module, Failure> {
+        let read = hlo::read_bytes(bytes);
         let (errors, warnings): (Vec<_>, Vec<_>) =
             read.diagnostics.into_iter().partition(|d| d.severity == Severity::Error);
         eprint!("{}", in_words(&self.module, &warnings));
@@ -97,7 +115,12 @@ impl ModuleArguments {
 
     /// Reads and analyses it.
     pub(crate) fn program(&self) -> Result<Program, Failure> {
-        let module = self.read()?;
+        self.program_of(&read_bytes(&self.module)?)
+    }
+
+    /// Analyses what was read already.
+    pub(crate) fn program_of(&self, bytes: &[u8]) -> Result<Program, Failure> {
+        let module = self.module_of(bytes)?;
         let mut target = match self.target {
             Some(backend) => Target::tuned(backend, &module),
             None => Target::detect(&module),

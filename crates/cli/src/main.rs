@@ -7,6 +7,7 @@ mod commands;
 mod events;
 mod input;
 mod presets;
+mod side;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -28,6 +29,8 @@ enum Command {
     Decisions(commands::decisions::Arguments),
     /// Proves an assignment right, or names the first value it loses
     Check(commands::check::Arguments),
+    /// Compares two assignments: dumps, or modules, which are assigned first
+    Diff(commands::diff::Arguments),
     /// Packs a trace of heap events: offsets out
     Pack(commands::pack::Arguments),
 }
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Assign(a) => commands::assign::run(&a),
         Command::Decisions(a) => commands::decisions::run(&a),
         Command::Check(a) => commands::check::run(&a),
+        Command::Diff(a) => commands::diff::run(&a),
         Command::Pack(a) => commands::pack::run(&a),
     };
     match result {

@@ -13,6 +13,7 @@
 
 mod buffer_assignment;
 mod bytes;
+pub mod diff;
 mod live_range;
 pub mod read;
 mod report;

@@ -147,6 +147,12 @@ pub fn everything(text: &str) -> (Dump, Vec<Diagnostic>) {
     (dump, lines.finish())
 }
 
+/// Does the text hold allocations? A module's own text does not.
+#[must_use]
+pub fn is_buffer_assignment(text: &str) -> bool {
+    text.lines().any(|line| line.contains("BufferAssignment:") || line.trim_start().starts_with("allocation "))
+}
+
 /// Which section a line begins.
 pub(crate) fn section(lines: &Lines<'_>, line: &str) -> Option<Section> {
     let line = line.trim();
