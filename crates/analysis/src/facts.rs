@@ -3,7 +3,7 @@
 use crate::buffers::{Buffer, InPlacePairs, merge_values};
 use crate::ranges::{LiveRanges, live_ranges};
 use crate::values::{Position, Value, Values};
-use crate::{Backend, BufferId, CallGraph, Context, Clock, Color, Orders, Target, ValueId};
+use crate::{Backend, BufferId, CallGraph, Clock, Color, Context, Orders, Target, ValueId};
 use hlo::{ComputationId, InstructionId, Module, Opcode, Shape, ShapeId};
 use std::fmt;
 
@@ -222,9 +222,12 @@ fn color_buffers(
         }
         // Inside fusions nothing gets an address, and libtpu does not keep layouts' spaces consistent there.
         let computation = |v: &ValueId| {
-            dataflow.all[v.index()].as_ref().map(|v| module.instruction(v.defined_at().instruction).computation)
+            dataflow.all[v.index()]
+                .as_ref()
+                .map(|v| module.instruction(v.defined_at().instruction).computation)
         };
-        let has_address = values.iter().filter_map(computation).any(|c| graph.context(c) == Context::ControlFlow);
+        let has_address =
+            values.iter().filter_map(computation).any(|c| graph.context(c) == Context::ControlFlow);
         if mixed && has_address {
             return Err(AnalysisError::MixedColors(values));
         }

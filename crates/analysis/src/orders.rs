@@ -32,17 +32,8 @@ impl Orders {
         for (i, c) in storage.iter().enumerate() {
             rank[c.index()] = i;
         }
-        let instructions = module
-            .computations
-            .iter()
-            .map(|c| {
-                let is_fusion = |i: &InstructionId| module.instruction(*i).opcode == Opcode::Fusion;
-                let mut fusions: Vec<InstructionId> =
-                    c.instructions.iter().copied().filter(is_fusion).collect();
-                fusions.sort_by_key(|f| module.called(*f).first().map_or(usize::MAX, |b| rank[b.index()]));
-                c.instructions.iter().copied().filter(|i| !is_fusion(i)).chain(fusions).collect()
-            })
-            .collect();
+        let names = Names::new(module);
+        let instructions = module.computation_ids().map(|c| names.instructions(c, &rank)).collect();
         let callee_first = callee_first(module, &storage);
         Self { storage, instructions, callee_first, exact: false }
     }
@@ -109,6 +100,25 @@ fn last_number(name: &str) -> Option<u64> {
     name.rsplit('.').find_map(|part| part.parse().ok())
 }
 
+/// `bitcast.14.0` gives `bitcast` and 14, 0.
+fn split_name(name: &str) -> (&str, Vec<u64>) {
+    let mut base = name;
+    let mut numbers = Vec::new();
+    while let Some((rest, number)) = base.rsplit_once('.')
+        && let Ok(number) = number.parse()
+    {
+        numbers.push(number);
+        base = rest;
+    }
+    numbers.reverse();
+    (base, numbers)
+}
+
+/// The last number before the first `.clone`: what was cloned.
+fn base_number(name: &str) -> Option<u64> {
+    name.split(".clone").next().and_then(last_number)
+}
+
 impl<'m> Names<'m> {
     fn new(module: &'m Module) -> Self {
         let mut called_by = vec![None; module.computations.len()];
@@ -151,9 +161,44 @@ impl<'m> Names<'m> {
         })
     }
 
+    /// How a computation stores its instructions. A fusion's body is filled from its root backwards. Elsewhere parameters
+    /// come first, by number, and fusions, which were made later, behind the rest, as their bodies were made.
+    fn instructions(&self, c: ComputationId, rank: &[usize]) -> Vec<InstructionId> {
+        let module = self.module;
+        let mut list = module.computation(c).instructions.clone();
+        if self.is_fusion_body(c) {
+            list.reverse();
+            return list;
+        }
+        let mut first: FxHashMap<&str, usize> = FxHashMap::default();
+        let mut keyed: Vec<((u8, usize, Vec<u64>), InstructionId)> = list
+            .drain(..)
+            .enumerate()
+            .map(|(at, i)| {
+                let key = match module.instruction(i).opcode {
+                    Opcode::Parameter => (0, module.parameter_number(i).unwrap_or(0) as usize, Vec::new()),
+                    Opcode::Fusion => (
+                        2,
+                        module.called(i).first().map_or(usize::MAX, |body| rank[body.index()]),
+                        Vec::new(),
+                    ),
+                    _ => {
+                        // Of equal names the lower number was made first.
+                        let (base, numbers) = split_name(module.name_of(i));
+                        (1, *first.entry(base).or_insert(at), numbers)
+                    }
+                };
+                (key, i)
+            })
+            .collect();
+        keyed.sort();
+        keyed.into_iter().map(|(_, i)| i).collect()
+    }
+
     fn cpu_storage(&self) -> Vec<ComputationId> {
-        let pairs = self.pair_keys(last_number);
-        let mut keyed: Vec<(u8, u64, u8, ComputationId)> = self
+        let pairs = self.pair_keys(base_number);
+        let counters = self.creation_counters();
+        let mut keyed: Vec<(u8, u64, u8, u64, ComputationId)> = self
             .module
             .computation_ids()
             .map(|c| {
@@ -163,19 +208,48 @@ impl<'m> Names<'m> {
                     match rest
                         .and_then(|r| if r.is_empty() { Some(0) } else { r.strip_prefix('.')?.parse().ok() })
                     {
-                        Some(k) => (2, k, 0, c),
-                        None => (3, self.parameter_suffix(c, "param_0").unwrap_or(u64::MAX), 0, c),
+                        Some(k) => (2, k, 0, 0, c),
+                        None => {
+                            let (counter, side) = counters.get(&c).copied().unwrap_or((u64::MAX, 0));
+                            (3, counter, side, 0, c)
+                        }
                     }
+                } else if name.ends_with("_computation") {
+                    // Loops that are moved out into a computation of their own, after everything else.
+                    (4, last_number(name).unwrap_or(0), 0, 0, c)
                 } else if name.contains(".clone") {
-                    let (least, part) = pairs.get(&c).copied().unwrap_or((last_number(name).unwrap_or(0), 0));
-                    (1, least, part, c)
+                    let (base, part) = pairs.get(&c).copied().unwrap_or((base_number(name).unwrap_or(0), 0));
+                    (1, base, part, trailing_number(name).unwrap_or(0), c)
                 } else {
-                    (0, trailing_number(name).unwrap_or(0), 0, c)
+                    (0, last_number(name.trim_end_matches("_spmd")).unwrap_or(0), 0, 0, c)
                 }
             })
             .collect();
         keyed.sort_unstable();
         keyed.into_iter().map(|(.., c)| c).collect()
+    }
+
+    /// When the bodies of `wrapped_*` fusions were made: the counter in the name of their first parameter. A body without
+    /// parameters was made between its neighbours: just before the next one of its caller, or just after the last.
+    fn creation_counters(&self) -> FxHashMap<ComputationId, (u64, u8)> {
+        let mut counters = FxHashMap::default();
+        for computation in &self.module.computations {
+            let bodies: Vec<(ComputationId, Option<u64>)> = computation
+                .instructions
+                .iter()
+                .filter(|i| self.module.instruction(**i).opcode == Opcode::Fusion)
+                .filter_map(|i| self.module.called(*i).first().copied())
+                .filter(|c| !self.name(*c).starts_with("fused_computation"))
+                .map(|c| (c, self.parameter_suffix(c, "param_0")))
+                .collect();
+            for (at, (body, counter)) in bodies.iter().enumerate() {
+                let next = || bodies[at..].iter().find_map(|(_, k)| *k).map(|k| (k, 0));
+                let previous = || bodies[..at].iter().rev().find_map(|(_, k)| *k).map(|k| (k, 2));
+                let key = counter.map(|k| (k, 1)).or_else(next).or_else(previous);
+                counters.insert(*body, key.unwrap_or((u64::MAX, 0)));
+            }
+        }
+        counters
     }
 
     fn gpu_storage(&self) -> Vec<ComputationId> {
@@ -198,16 +272,16 @@ impl<'m> Names<'m> {
                 }
             } else if let Some(n) = add_clone_number(name) {
                 first.push(((1, n, 0, 0), c));
-            } else if name.ends_with("reduce_sub_computation") || name.starts_with("compare-") {
+            } else if name.ends_with("_computation") || name.starts_with("compare-") {
                 let clones = name.matches("clone").count() as u64;
-                let base = name.split(".clone").next().and_then(last_number).unwrap_or(0);
+                let base = base_number(name).unwrap_or(0);
                 first.push(((4, clones, base, trailing_number(name).unwrap_or(0)), c));
             } else if name.contains(".clone") {
                 match pairs.get(&c) {
                     Some(&(least, part)) => first.push(((3, least, u64::from(part), 0), c)),
                     None => {
                         let clones = name.matches("clone").count() as u64;
-                        let base = name.split(".clone").next().and_then(last_number).unwrap_or(0);
+                        let base = base_number(name).unwrap_or(0);
                         first.push(((4, clones, base, trailing_number(name).unwrap_or(0)), c));
                     }
                 }

@@ -4,7 +4,6 @@
 //! `FILE:LINE:COLUMN: what was read, what was expected`.
 
 mod commands;
-mod events;
 mod input;
 mod presets;
 mod side;

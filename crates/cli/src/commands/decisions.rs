@@ -1,6 +1,6 @@
 //! `bufferscope decisions MODULE [--json]`
 
-use crate::events::event;
+use dumps::event;
 use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::{Answer, Failure, say};
 
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let mut out = String::new();
     for decision in &decisions {
         let line = if arguments.json {
-            event(decision).map(|e| e.to_string())
+            event(decision)
         } else {
             Some(assigner::words::decision(&program.module, &program.facts, decision))
         };
