@@ -34,9 +34,9 @@ impl FreeChunks {
         chunks
     }
 
-    /// How many free chunks there are.
-    pub(crate) fn len(&self) -> usize {
-        self.by_offset.len()
+    /// The start of the last free chunk: nothing above it is taken.
+    pub(crate) fn top(&self) -> u64 {
+        self.by_offset.last_key_value().map_or(u64::MAX, |(start, _)| *start)
     }
 
     /// The free chunks that hold `size` bytes from their first aligned byte on, the smallest first.

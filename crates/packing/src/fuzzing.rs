@@ -76,7 +76,9 @@ pub fn check(events: &[Event], options: &Options) {
         let packing = pack(events, &options);
         assert_eq!(packing, pack(events, &options), "{algorithm}: not deterministic");
         assert_eq!(packing, pack_plainly(events, &options), "{algorithm}: fast and plain differ");
-        assert_eq!(packing, pack_finely(events, &options), "{algorithm}: bucket sizes differ");
+        for free_leaps in [0, 20, 1 << 30] {
+            assert_eq!(packing, pack_finely(events, &options, free_leaps), "{algorithm}: settings differ");
+        }
         let Ok(packing) = packing else { continue };
         let timeline = Timeline::new(events).expect("a trace that was packed is well formed");
         check_packing(&timeline, &options, &packing);
@@ -99,10 +101,11 @@ pub fn pack_plainly(events: &[Event], options: &Options) -> Result<Packing, Pack
     pack_with(&Timeline::new(events)?, options, plain::Plain::new)
 }
 
-/// [`pack`] with the smallest buckets, so that short traces use the tree, too.
-fn pack_finely(events: &[Event], options: &Options) -> Result<Packing, PackError> {
+/// [`pack`] with the smallest buckets, so that short traces use the tree, too. Without free leaps every search sets a pin
+/// or is given up; with many none is.
+fn pack_finely(events: &[Event], options: &Options, free_leaps: usize) -> Result<Packing, PackError> {
     pack_with(&Timeline::new(events)?, options, |timeline, alignment| {
-        occupancy::Occupancy::with_bucket_bits(timeline, alignment, 1)
+        occupancy::Occupancy::with_settings(timeline, alignment, 1, free_leaps)
     })
 }
 

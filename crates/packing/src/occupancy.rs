@@ -17,6 +17,9 @@
 //! overlap, so the free chunks of a pin are few and are found by size; a run over a pin needs to look only there.
 //! Searches pay for pins: one is set when the leaps wasted have cost about as much as it will.
 //!
+//! A search that leaps more often than it would take to read through all that is placed does that instead: a list in
+//! order of offset, brought up to date when it is needed.
+//!
 //! Results are those of [`crate::plain`]. What it relies on: offsets are aligned and the ends of what is occupied are
 //! rounded up here, so every gap begins aligned and the intersection of gaps does, too.
 
@@ -112,6 +115,15 @@ struct Partial {
     end: u64,
 }
 
+/// A run at its place; the order is by address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Listed {
+    start: u64,
+    end: u64,
+    first: Tick,
+    last: Tick,
+}
+
 /// How a span of the tree lies to a run.
 enum Span {
     /// One of the spans the run is split into.
@@ -139,14 +151,19 @@ pub(crate) struct Occupancy<'t> {
     /// Group and offset of all that stands in the heap.
     placed: Vec<(u32, u64)>,
     pins: BTreeMap<Tick, FreeChunks>,
+    list: Vec<Listed>,
+    /// What is placed but not yet in the list.
+    unlisted: Vec<Listed>,
+    /// Leaps that a search may take for nothing.
+    free_leaps: usize,
     /// How many leaps are not yet paid for by a pin.
     wasted: usize,
     /// How many groups are still to come.
     remaining: usize,
 }
 
-/// Leaps that a search may take for nothing.
-const FREE_LEAPS: usize = 64;
+/// So many entries of the list are read in the time of one leap.
+const ENTRIES_PER_LEAP: usize = 64;
 /// Pins looked at in one search.
 const PINS_PER_SEARCH: u64 = 6;
 
@@ -156,10 +173,15 @@ impl<'t> Occupancy<'t> {
         // the buffers themselves.
         let bucket_bits =
             (u64::from(timeline.ticks) / 8192).next_power_of_two().trailing_zeros().clamp(5, 12);
-        Self::with_bucket_bits(timeline, alignment, bucket_bits)
+        Self::with_settings(timeline, alignment, bucket_bits, 64)
     }
 
-    pub(crate) fn with_bucket_bits(timeline: &'t Timeline, alignment: u64, bucket_bits: u32) -> Self {
+    pub(crate) fn with_settings(
+        timeline: &'t Timeline,
+        alignment: u64,
+        bucket_bits: u32,
+        free_leaps: usize,
+    ) -> Self {
         let leaves = ((timeline.ticks as usize >> bucket_bits) + 1).next_power_of_two();
         Self {
             timeline,
@@ -175,17 +197,28 @@ impl<'t> Occupancy<'t> {
             few: Few::default(),
             placed: Vec::new(),
             pins: BTreeMap::new(),
+            list: Vec::new(),
+            unlisted: Vec::new(),
+            free_leaps,
             wasted: 0,
             remaining: 0,
         }
     }
 
-    /// A tick of the span, as near to its middle as the run goes.
-    fn tick_in(&self, span: usize, run: Run) -> Tick {
-        let height = self.leaves.ilog2() - span.ilog2();
-        let first = ((span << height) - self.leaves) << self.bucket_bits;
-        let middle = first + (1 << (height + self.bucket_bits) >> 1);
-        (middle as Tick).clamp(run.start, run.end)
+    /// Of a few ticks of the run, evenly spaced, the one at which the most is occupied.
+    fn fullest_tick(&self, run: Run) -> Tick {
+        let ticks = u64::from(run.end - run.start);
+        let samples: [Tick; 17] = std::array::from_fn(|i| run.start + (ticks * i as u64 / 16) as Tick);
+        let mut sums = [0_u128; 17];
+        for listed in self.list.iter().chain(&self.unlisted) {
+            for (sum, tick) in sums.iter_mut().zip(samples) {
+                if listed.first <= tick && tick <= listed.last {
+                    *sum += u128::from(listed.end - listed.start);
+                }
+            }
+        }
+        let fullest = (0..samples.len()).max_by_key(|i| sums[*i]);
+        fullest.map_or(run.start, |i| samples[i])
     }
 
     /// Keeps what is occupied at the tick from now on.
@@ -203,6 +236,54 @@ impl<'t> Occupancy<'t> {
             }
         }
         self.pins.insert(tick, free);
+    }
+
+    /// Brings the list up to date: one merge, however many are new.
+    fn update_list(&mut self) {
+        self.unlisted.sort_unstable();
+        // From the back, so that nothing is overwritten before it has been moved.
+        let mut old = self.list.len();
+        let Some(&filler) = self.unlisted.last() else { return };
+        let mut to = old + self.unlisted.len();
+        self.list.resize(to, filler);
+        while let Some(&new) = self.unlisted.last() {
+            to -= 1;
+            if old > 0 && self.list[old - 1] > new {
+                old -= 1;
+                self.list[to] = self.list[old];
+            } else {
+                self.list[to] = new;
+                self.unlisted.pop();
+            }
+        }
+    }
+
+    /// The search without sets: all that overlaps, in order of offset.
+    fn read_through(&self, runs: &[Run], need: u64) -> Option<u64> {
+        let (first, last) = (runs.first()?.start, runs.last()?.end);
+        let mut best: Option<(u64, u64)> = None;
+        let mut free = 0;
+        let mut weigh = |free: u64, end: u64| {
+            let size = end.saturating_sub(free);
+            if size >= need && best.is_none_or(|(smallest, _)| size < smallest) {
+                best = Some((size, free));
+            }
+        };
+        for listed in &self.list {
+            if listed.first > last || first > listed.last {
+                continue;
+            }
+            if runs.len() > 1 {
+                let next = runs.partition_point(|run| run.end < listed.first);
+                if runs.get(next).is_none_or(|run| run.start > listed.last) {
+                    continue;
+                }
+            }
+            weigh(free, listed.start);
+            free = free.max(listed.end);
+        }
+        weigh(free, SPACE_END);
+        best.map(|(_, start)| start)
     }
 
     fn bucket(&self, tick: Tick) -> usize {
@@ -264,6 +345,8 @@ impl GapFinder for Occupancy<'_> {
         self.partial.iter_mut().for_each(Vec::clear);
         self.placed.clear();
         self.pins.clear();
+        self.list.clear();
+        self.unlisted.clear();
         self.wasted = 0;
         self.remaining = order.len();
         self.partial.resize_with(self.leaves, Vec::new);
@@ -323,8 +406,8 @@ impl GapFinder for Occupancy<'_> {
                 }
             }
         }
-        let guide = (0..pins.len()).min_by_key(|i| pins[*i].len()).map(|i| pins.swap_remove(i));
-        let pin_count = pins.len();
+        // The fullest pin leaves the least above it, where several sets may have to be leapt through.
+        let guide = (0..pins.len()).max_by_key(|i| pins[*i].top()).map(|i| pins.swap_remove(i));
         let mut search = Search {
             sets: pins
                 .into_iter()
@@ -338,7 +421,7 @@ impl GapFinder for Occupancy<'_> {
             alignment: self.alignment,
             best: None,
             leaps: 0,
-            furthest: (0, 0),
+            most_leaps: self.free_leaps + (self.list.len() + self.unlisted.len()) / ENTRIES_PER_LEAP,
             last_to_leap: 0,
         };
         let mut candidate_count = 0;
@@ -357,29 +440,31 @@ impl GapFinder for Occupancy<'_> {
                 search.within(0, SPACE_END);
             }
         }
-        let (leaps, furthest) = (search.leaps, search.furthest.1);
-        let found = search.best.map(|(_, start)| start);
+        let leaps = search.leaps;
+        let is_given_up = leaps > search.most_leaps;
+        let mut found = search.best.map(|(_, start)| start);
         drop(search);
-        if let Some(wasted) = leaps.checked_sub(FREE_LEAPS + 2 * sets.len() + 4 * candidate_count) {
+        let wasted = if is_given_up {
+            // What reading through costs counts as well.
+            Some(leaps + self.placed.len() / ENTRIES_PER_LEAP)
+        } else {
+            leaps.checked_sub(self.free_leaps + 2 * sets.len() + 4 * candidate_count)
+        };
+        if let Some(wasted) = wasted {
             self.wasted += wasted;
-            if self.wasted > self.remaining / 4
-                && let Some((_, span)) = furthest.checked_sub(pin_count).and_then(|at| sets.get(at))
+            if self.wasted > self.placed.len() / 2 + self.remaining / 4
+                && let Some(&run) = runs.iter().max_by_key(|run| run.end - run.start)
             {
-                let span = *span;
-                let height = self.leaves.ilog2() - span.ilog2();
-                let first_bucket = (span << height) - self.leaves;
-                let first = (first_bucket << self.bucket_bits) as Tick;
-                let last = ((((span + 1) << height) - self.leaves) << self.bucket_bits) - 1;
-                let in_span = runs.iter().find(|run| run.end >= first && run.start as usize <= last);
-                if let Some(&run) = in_span {
-                    let tick = self.tick_in(span, run);
-                    self.pin(tick);
-                    self.wasted = 0;
-                }
+                self.pin(self.fullest_tick(run));
+                self.wasted = 0;
             }
         }
         self.sets = sets;
         self.few = few;
+        if is_given_up {
+            self.update_list();
+            found = self.read_through(runs, need);
+        }
         found
     }
 
@@ -389,6 +474,8 @@ impl GapFinder for Occupancy<'_> {
         let (start, end) = (offset, round_up(offset + group.size, self.alignment));
         let floor = self.floor;
         self.placed.push((group_at, offset));
+        let listed = |run: &Run| Listed { start, end, first: run.start, last: run.end };
+        self.unlisted.extend(timeline.runs(group).iter().map(listed));
         for run in timeline.runs(group) {
             for (_, pin) in self.pins.range_mut(run.start..=run.end) {
                 occupy_pin(pin, start, end);
@@ -444,25 +531,26 @@ struct Search<'s> {
     /// Size and start.
     best: Option<(u64, u64)>,
     leaps: usize,
-    /// The longest leap, and the set that made it.
-    furthest: (u64, usize),
+    /// After so many the search is given up.
+    most_leaps: usize,
     /// The set that leapt last: likely to refuse the next candidate as well, so it is asked first.
     last_to_leap: usize,
 }
 
 impl Search<'_> {
-    /// Looks for gaps in `[low, high)`; from call to call the ranges rise. `true` if none can be better any more.
+    /// Looks for gaps in `[low, high)`; from call to call the ranges rise. `true` if there is no use
+    /// in going on: none can be better any more, or the leaps are used up.
     fn within(&mut self, low: u64, high: u64) -> bool {
         // `[from, end)` is free in the `agreed` sets looked at last.
         let (mut from, mut end, mut agreed, mut next) = (low, high, 0, self.last_to_leap);
         while high.saturating_sub(from) >= self.need {
             self.leaps += 1;
+            if self.leaps > self.most_leaps {
+                return true;
+            }
             let Some((gap_start, gap_end)) = self.sets[next].gap(from, self.need) else { break };
             if gap_start > from {
                 self.last_to_leap = next;
-                if (gap_start - from) > self.furthest.0 {
-                    self.furthest = (gap_start - from, next);
-                }
                 (from, end, agreed) = (gap_start, gap_end.min(high), 1);
             } else {
                 end = end.min(gap_end);
