@@ -52,7 +52,13 @@ fn Introduction() -> impl IntoView {
                     sum += item.size;
                 }
             }
-            Some((count, bytes(sum), bytes(picture.heap_size())))
+            let heap = picture.heap_size();
+            let verb = match count {
+                0 => return None,
+                _ if sum > heap => "; by sharing they fit into ",
+                _ => "; with the room that alignment wants they take ",
+            };
+            Some((count, bytes(sum), verb, bytes(heap)))
         })
     };
     view! {
@@ -67,13 +73,13 @@ fn Introduction() -> impl IntoView {
                 " do not overlap: if the last reader of one is done before the other is written. "
                 {move || {
                     facts()
-                        .map(|(count, sum, heap)| {
+                        .map(|(count, sum, verb, heap)| {
                             view! {
                                 "The program below has "
                                 <b class="figure-number">{count}</b>
                                 " temporary buffers of together "
                                 <b class="figure-number">{sum}</b>
-                                "; by sharing they fit into "
+                                {verb}
                                 <b class="figure-number">{heap}</b>
                                 "."
                             }

@@ -94,7 +94,7 @@ fn Toolbar() -> impl IntoView {
         if id != "own" {
             let old = wb.state.get_untracked();
             wb.set(State {
-                all_rows: old.all_rows,
+                all_rows: shipped(&id).is_some_and(|m| m.all_rows),
                 table: old.table,
                 text: old.text,
                 ..State::new(Source::Shipped(id))
@@ -471,6 +471,17 @@ fn TimelineFigure() -> impl IntoView {
     });
     paint(wb, svg, layout, |t: &Timeline| &t.scene);
 
+    // A row selected elsewhere is brought into view.
+    let scroller = NodeRef::<Div>::new();
+    let row = Memo::new(move |_| layout.get()?.row_of(wb.selected.get()?));
+    Effect::new(move |_| {
+        let (Some(row), Some(scroller)) = (row.get(), scroller.get()) else { return };
+        let (top, height) = (f64::from(scroller.scroll_top()), f64::from(scroller.client_height()));
+        if row < top + 20.0 || row > top + height - 40.0 {
+            scroller.set_scroll_top((row - height / 2.0).max(0.0) as i32);
+        }
+    });
+
     // Which end is being dragged, and how far from it the pointer took hold.
     let held = RwSignal::new(None::<(u32, End, f64)>);
     let down = move |e: PointerEvent| {
@@ -549,7 +560,7 @@ fn TimelineFigure() -> impl IntoView {
                     "parameters and results too"
                 </label>
             </figcaption>
-            <div class="scroll" tabindex="0" role="group" aria-label="Timeline">
+            <div class="scroll" node_ref=scroller tabindex="0" role="group" aria-label="Timeline">
                 <div
                     class="plot"
                     node_ref=plot
@@ -663,9 +674,9 @@ fn CurveFigure() -> impl IntoView {
     let (plot, canvas) = (NodeRef::<Div>::new(), NodeRef::<Canvas>::new());
     let width = width_of(plot);
     let steps = Memo::new(move |_| {
-        let run = wb.run.get()?;
+        let (opened, run) = (wb.opened.get()?, wb.run.get()?);
         let width = width.get();
-        (width > 0.0).then(|| scene::HeapLayout::steps_for(width, run.picture.last()))
+        (width > 0.0).then(|| HeapLayout::steps_for(width, &opened.original.picture, &run.picture))
     });
     Effect::new(move |_| {
         palette.0.track();

@@ -9,6 +9,8 @@ pub struct Shipped {
     pub title: &'static str,
     /// What there is to see in it.
     pub about: &'static str,
+    /// Does its story need the rows of parameters and results?
+    pub all_rows: bool,
     /// The value to begin with.
     pub suggested: Option<&'static str>,
 }
@@ -19,55 +21,64 @@ pub const SHIPPED: [Shipped; 9] = [
         id: "varied_temp_sizes",
         title: "Slices sorted and joined (CPU)",
         about: "Temporaries of many sizes, each wanted for a few steps: the whole art of packing in one screen.",
+        all_rows: false,
         suggested: Some("sort.6"),
     },
     Shipped {
         id: "unet_skip",
         title: "U-Net with a skip connection (CPU)",
         about: "The skip connection is alive across the whole inner half, and nothing may take its place meanwhile.",
-        suggested: None,
+        all_rows: false,
+        suggested: Some("conv_general_dilated.7"),
     },
     Shipped {
         id: "attention_grad",
         title: "Attention, backward pass (CPU)",
         about: "Few large buffers: the scores decide the peak, and who follows whom at their address.",
-        suggested: None,
+        all_rows: false,
+        suggested: Some("wrapped_broadcast"),
     },
     Shipped {
         id: "mlp_grad",
         title: "Two-layer network, gradients (CPU)",
         about: "Activations wait for the backward pass; results stand in slabs of their own.",
-        suggested: None,
+        all_rows: false,
+        suggested: Some("multiply_add_fusion.4"),
     },
     Shipped {
         id: "kv_cache_loop",
         title: "Decoding loop with a key-value cache (CPU)",
         about: "A while loop: the cache is one buffer under many names, updated in place in every turn.",
+        all_rows: true,
         suggested: None,
     },
     Shipped {
         id: "lstm_scan",
         title: "LSTM over a sequence (CPU)",
         about: "A loop whose carried state must share, beside temporaries of its body that come and go.",
+        all_rows: false,
         suggested: None,
     },
     Shipped {
         id: "donation_swap",
         title: "Two donated arguments, swapped (CPU)",
         about: "The results stand in the arguments' own memory, in the other order: a copy has to hold one of them.",
-        suggested: None,
+        all_rows: true,
+        suggested: Some("copy"),
     },
     Shipped {
         id: "gpu_mlp_grad",
         title: "Two-layer network, gradients (GPU)",
         about: "The same program for a GPU: other fusions, another schedule, another alignment, another packing.",
-        suggested: None,
+        all_rows: false,
+        suggested: Some("input_add_reduce_fusion.1{1}"),
     },
     Shipped {
         id: "transformer_train",
         title: "Transformer training step (CPU)",
         about: "A few hundred buffers. The large ones decide everything; the small ones fit in between.",
-        suggested: None,
+        all_rows: false,
+        suggested: Some("copy_bitcast_fusion"),
     },
 ];
 

@@ -102,11 +102,17 @@ pub fn why(run: &Run, value: u32) -> String {
             let joint = if before.is_some() { "; in turn," } else { "" };
             _ = write!(out, "{joint} {} is written over it in place at step {}.", m.name, m.start);
         }
-        Some(m) => _ = write!(out, "{joint} from step {}, {} does.", m.start, m.name),
+        Some(m) if before.is_some() => _ = write!(out, "{joint} from step {}, {} does.", m.start, m.name),
+        Some(m) => _ = write!(out, "{joint} from step {}, {} stands there.", m.start, m.name),
         None if before.is_some() => out.push('.'),
         None => out.push_str(" Nothing else ever stands there."),
     }
-    if before.is_some() || after.is_some() {
+    let in_place = before.is_some_and(|m| m.end == item.start) || after.is_some_and(|m| m.start == item.end);
+    if in_place {
+        out.push_str(
+            " They may share the address because their live ranges overlap nowhere but at a step that works in place.",
+        );
+    } else if before.is_some() || after.is_some() {
         out.push_str(" They may share the address because their live ranges do not overlap.");
     }
     out

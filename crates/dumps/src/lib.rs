@@ -14,6 +14,7 @@
 mod buffer_assignment;
 mod bytes;
 pub mod diff;
+mod events;
 mod live_range;
 pub mod read;
 mod report;
@@ -22,6 +23,7 @@ mod values;
 
 pub use buffer_assignment::buffer_assignment;
 pub use bytes::{grouped, human};
+pub use events::event;
 pub use live_range::{Peak, live_range, peak};
 pub use report::memory_usage_report;
 pub use values::values;

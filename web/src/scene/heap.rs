@@ -1,7 +1,7 @@
 //! The heap map: addresses upwards, the steps across, a band a value.
 
 use super::{Anchor, Item, Layer, Picture, Scene, Steps, fit, text_width};
-use assigner::words::{bytes, grouped};
+use assigner::words::{binary, bytes, grouped};
 
 /// A drawn heap map, and what is needed to find things on it again.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,6 +38,17 @@ fn address_step(size: u64, most: u64) -> u64 {
     step
 }
 
+/// An address on the axis: exact where steps are small, in binary multiples where they are round ones.
+fn address(at: u64, step: u64) -> String {
+    match step {
+        _ if at == 0 => "0".to_owned(),
+        0..0x1_0000 => grouped(at),
+        0x1_0000..0x4000_0000 if at % (1 << 20) == 0 => format!("{} MiB", at >> 20),
+        0x1_0000..0x4000_0000 => format!("{} KiB", grouped(at >> 10)),
+        _ => binary(at),
+    }
+}
+
 fn align_up(at: u64, alignment: u64) -> u64 {
     at.checked_next_multiple_of(alignment.max(1)).unwrap_or(at)
 }
@@ -51,7 +62,7 @@ pub fn heap(
     lost: &[u32],
     peak: Option<u32>,
 ) -> HeapLayout {
-    let steps = HeapLayout::steps_for(width, now.last());
+    let steps = HeapLayout::steps_for(width, base, now);
     let (top, bottom) = (22.0, height - 20.0);
     let size = now.heap_size();
     let tallest = size.max(base.heap_size()).max(1);
@@ -70,7 +81,7 @@ pub fn heap(
         scene.line(Layer::Grid, k as u32, (steps.left, y(at)), (across, 0.0));
         // The slab's own end is labelled below; no second number is put on top of it.
         if (y(at) - y(size)).abs() >= 12.0 {
-            scene.text(Layer::Axis, k as u32, (steps.left - 6.0, y(at) + 3.8), Anchor::End, grouped(at));
+            scene.text(Layer::Axis, k as u32, (steps.left - 6.0, y(at) + 3.8), Anchor::End, address(at, step));
         }
     }
     for (k, step) in steps.ticks(34.0).enumerate() {
@@ -158,9 +169,11 @@ pub fn heap(
 }
 
 impl HeapLayout {
-    /// The columns of a map of that width: the curve above it has the same.
-    pub fn steps_for(width: f64, last: u32) -> Steps {
-        Steps::new(58.0_f64.min(width * 0.2), width - 8.0, last)
+    /// The columns of a map of that width, with room at the left for addresses up to the larger heap of the two: the
+    /// curve below has the same.
+    pub fn steps_for(width: f64, base: &Picture, now: &Picture) -> Steps {
+        let longest = grouped(base.heap_size().max(now.heap_size()));
+        Steps::new((text_width(&longest) * 1.08 + 12.0).max(48.0), width - 8.0, now.last())
     }
 
     /// The step and the address at a point.
@@ -212,7 +225,7 @@ mod tests {
     fn bands_stand_at_their_addresses() {
         let p = picture(9, THREE);
         let map = heap(&p, &p, (268.0, 262.0), Some(0), &[], Some(3));
-        assert!(map.scene.to_text().starts_with("268x262\nground 0 53.6,"), "{}", map.scene.to_text());
+        assert!(map.scene.to_text().starts_with("268x262\nground 0 48.0,"), "{}", map.scene.to_text());
         let bands: Vec<_> = map.scene.marks.iter().filter(|m| m.layer == Layer::Band).collect();
         assert_eq!(bands.len(), 3);
         // `a` and `c` stand on the ground; `c` begins a column after `a` ends.
@@ -229,6 +242,15 @@ mod tests {
         let ghosts: Vec<_> =
             map.scene.marks.iter().filter(|m| m.layer == Layer::Ghost).map(|m| m.value).collect();
         assert_eq!((map.moved, ghosts), (1, vec![None, Some(2)]));
+    }
+
+    #[test]
+    fn addresses_are_short() {
+        let labels: Vec<_> = [(0, 64), (4096, 4096), (1 << 19, 1 << 19), (1 << 22, 1 << 19), (3 << 30, 1 << 30)]
+            .into_iter()
+            .map(|(at, step)| address(at, step))
+            .collect();
+        assert_eq!(labels, ["0", "4,096", "512 KiB", "4 MiB", "3.0 GiB"]);
     }
 
     #[test]

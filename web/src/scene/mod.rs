@@ -533,9 +533,9 @@ pub(crate) mod tests {
 
     #[test]
     fn names_are_cut_before_their_number() {
-        assert_eq!(fit("broadcast_multiply_fusion.10", 90.0), "broadcast…10");
+        assert_eq!(fit("broadcast_multiply_fusion.10", 90.0), "broadcast_…10");
         assert_eq!(fit("sort.19", 90.0), "sort.19");
-        assert_eq!(fit("wrapped_reduce-window", 70.0), "wrapped…");
+        assert_eq!(fit("wrapped_reduce-window", 70.0), "wrapped_…");
         assert_eq!(fit("broadcast.1", 20.0), "");
     }
 
