@@ -5,4 +5,5 @@ pub(crate) mod check;
 pub(crate) mod decisions;
 pub(crate) mod diff;
 pub(crate) mod pack;
+pub(crate) mod peak;
 pub(crate) mod print;

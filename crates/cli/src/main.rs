@@ -32,6 +32,8 @@ enum Command {
     Diff(commands::diff::Arguments),
     /// Packs a trace of heap events: offsets out
     Pack(commands::pack::Arguments),
+    /// Lists what is alive when most is, by value, by origin and in the heap
+    Peak(commands::peak::Arguments),
 }
 
 /// What a command has to say when it is done.
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Command::Check(a) => commands::check::run(&a),
         Command::Diff(a) => commands::diff::run(&a),
         Command::Pack(a) => commands::pack::run(&a),
+        Command::Peak(a) => commands::peak::run(&a),
     };
     match result {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

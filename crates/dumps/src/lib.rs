@@ -15,6 +15,7 @@ mod buffer_assignment;
 mod bytes;
 pub mod diff;
 mod events;
+mod heap_peak;
 mod live_range;
 pub mod read;
 mod report;
@@ -24,8 +25,10 @@ mod values;
 pub use buffer_assignment::buffer_assignment;
 pub use bytes::{grouped, human};
 pub use events::event;
+pub use heap_peak::{HeapPeak, HeapSlot, heap_peaks};
 pub use live_range::{Peak, live_range, peak};
 pub use report::memory_usage_report;
+pub use stack::{BreakdownNode, breakdown, breakdown_text, op_name};
 pub use values::values;
 
 use analysis::Facts;

@@ -77,7 +77,7 @@ pub fn live_range(module: &Module, facts: &Facts) -> String {
         let name = indexed_name(module, facts, *v);
         let _ = writeln!(out, "    {name}: {bytes} bytes (cumulative: {cumulative} bytes)");
     }
-    stack::breakdown(&mut out, module, facts, &peak);
+    out += &stack::breakdown_text(&stack::breakdown(module, facts, &peak.values), peak.total);
     out
 }
 

@@ -1,13 +1,30 @@
 //! The breakdown of the peak by where it comes from (4.5).
 
-use crate::{Peak, grouped};
-use analysis::Facts;
+use crate::grouped;
+use analysis::{Facts, ValueId};
 use hlo::{ComputationId, InstructionId, Module};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
 /// Traces of one instruction that are told apart; beyond it the rest are dropped from the printed tree.
 const MOST_TRACES: usize = 4096;
+
+/// A line of the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BreakdownNode {
+    /// How deep it stands; 0 is the outermost, normally the entry computation.
+    pub depth: u32,
+    /// A computation, an `op_name`, a part of one, or an instruction without one.
+    pub name: String,
+    /// Bytes of its own.
+    pub current: u64,
+    /// Bytes of it and of all below.
+    pub total: u64,
+    /// What of the whole is left after it and all lines before it.
+    pub remaining: u64,
+    /// Is it the last one below its parent?
+    pub is_last: bool,
+}
 
 #[derive(Default)]
 struct Node {
@@ -18,12 +35,12 @@ struct Node {
     by_name: FxHashMap<String, usize>,
 }
 
-/// Writes the tree behind the peak's list.
-pub(crate) fn breakdown(out: &mut String, module: &Module, facts: &Facts, peak: &Peak) {
-    let _ = writeln!(out, "  Stack trace breakdown for peak usage: {} bytes", grouped(peak.total));
+/// Breaks bytes of values down by where they come from. Depth first, the largest first; what has no bytes is left out.
+#[must_use]
+pub fn breakdown(module: &Module, facts: &Facts, values: &[(ValueId, u64)]) -> Vec<BreakdownNode> {
     let mut nodes = vec![Node::default()];
     let mut prefixes = FxHashMap::default();
-    for (v, bytes) in &peak.values {
+    for (v, bytes) in values {
         let at = facts.value(*v).defined_at();
         let mut traces = traces(module, facts, at.instruction, &mut prefixes);
         if at.sub != 0 {
@@ -45,7 +62,7 @@ pub(crate) fn breakdown(out: &mut String, module: &Module, facts: &Facts, peak: 
     for i in (0..nodes.len()).rev() {
         nodes[i].total = nodes[i].current + nodes[i].children.iter().map(|c| nodes[*c].total).sum::<u64>();
     }
-    print(out, &nodes, peak.total);
+    flatten(&nodes)
 }
 
 fn insert(nodes: &mut Vec<Node>, trace: &[String], bytes: u64) {
@@ -65,24 +82,45 @@ fn insert(nodes: &mut Vec<Node>, trace: &[String], bytes: u64) {
     nodes[at].current += bytes;
 }
 
-fn print(out: &mut String, nodes: &[Node], total: u64) {
-    let mut remaining = total;
-    let sorted = |i: usize| -> Vec<usize> {
+fn flatten(nodes: &[Node]) -> Vec<BreakdownNode> {
+    let mut remaining = nodes[0].total;
+    let mut out = Vec::new();
+    // Frames: a node, its depth, is it its parent's last child. Pushed in reverse, so that the first comes first.
+    let mut stack: Vec<(usize, u32, bool)> = vec![(0, 0, true)];
+    while let Some((i, depth, is_last)) = stack.pop() {
+        let node = &nodes[i];
+        if i != 0 {
+            remaining = remaining.saturating_sub(node.current);
+            out.push(BreakdownNode {
+                depth: depth - 1,
+                name: node.name.clone(),
+                current: node.current,
+                total: node.total,
+                remaining,
+                is_last,
+            });
+        }
         let mut children: Vec<usize> =
-            nodes[i].children.iter().copied().filter(|c| nodes[*c].total > 0).collect();
+            node.children.iter().copied().filter(|c| nodes[*c].total > 0).collect();
         children.sort_by(|a, b| {
             nodes[*b].total.cmp(&nodes[*a].total).then_with(|| nodes[*a].name.cmp(&nodes[*b].name))
         });
-        children
-    };
-    // Frames: a node, the prefix of its line, is it its parent's last child. Pushed in reverse, so that the first comes first.
-    let mut stack: Vec<(usize, String, bool)> =
-        sorted(0).into_iter().rev().enumerate().map(|(i, c)| (c, "  ".to_owned(), i == 0)).collect();
-    while let Some((i, prefix, last)) = stack.pop() {
-        let node = &nodes[i];
-        remaining = remaining.saturating_sub(node.current);
-        let connector = match (prefix.len(), last) {
-            (2, _) => "  ",
+        stack.extend(children.into_iter().rev().enumerate().map(|(k, c)| (c, depth + 1, k == 0)));
+    }
+    out
+}
+
+/// Writes the tree as the live-range file has it, under a line that gives the whole.
+#[must_use]
+pub fn breakdown_text(nodes: &[BreakdownNode], total: u64) -> String {
+    let mut out = format!("  Stack trace breakdown for peak usage: {} bytes\n", grouped(total));
+    // By depth: what stands before the connector.
+    let mut prefixes: Vec<String> = vec!["  ".to_owned()];
+    for node in nodes {
+        prefixes.truncate(node.depth as usize + 1);
+        let Some(prefix) = prefixes.last() else { break };
+        let connector = match (node.depth, node.is_last) {
+            (0, _) => "  ",
             (_, true) => "└── ",
             (_, false) => "├── ",
         };
@@ -93,11 +131,12 @@ fn print(out: &mut String, nodes: &[Node], total: u64) {
             node.name,
             grouped(node.total),
             grouped(node.current),
-            grouped(remaining)
+            grouped(node.remaining)
         );
-        let below = format!("{prefix}{}", if last { "    " } else { "│   " });
-        stack.extend(sorted(i).into_iter().rev().enumerate().map(|(k, c)| (c, below.clone(), k == 0)));
+        let below = format!("{prefix}{}", if node.is_last { "    " } else { "│   " });
+        prefixes.push(below);
     }
+    out
 }
 
 /// All paths that lead to an instruction: computation, leaf of the call site, computation, ..., leaf.
@@ -162,15 +201,19 @@ fn prefixes_of<'p>(
 
 /// An instruction's own part of a path: its `op_name`, split where that names a place in a tree of parameters.
 fn leaf_parts(module: &Module, id: InstructionId) -> Vec<String> {
-    let name = module.attribute(id, "metadata").and_then(op_name).filter(|n| !n.is_empty());
-    match name {
+    match op_name(module, id) {
         Some(name) => split_keys(&name).unwrap_or_else(|| vec![name]),
         None => vec![module.name_of(id).to_owned()],
     }
 }
 
-/// The `op_name` of a `metadata={...}`, its C escapes undone.
-fn op_name(metadata: &str) -> Option<String> {
+/// The `op_name` of an instruction's metadata, its C escapes undone; `None` if it has none or an empty one.
+#[must_use]
+pub fn op_name(module: &Module, id: InstructionId) -> Option<String> {
+    module.attribute(id, "metadata").and_then(op_name_in).filter(|n| !n.is_empty())
+}
+
+fn op_name_in(metadata: &str) -> Option<String> {
     let start = metadata.find("op_name=\"")? + "op_name=\"".len();
     let mut out: Vec<u8> = Vec::new();
     let mut bytes = metadata.as_bytes()[start..].iter().copied().peekable();
