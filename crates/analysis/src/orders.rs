@@ -35,6 +35,7 @@ impl Orders {
         let names = Names::new(module);
         let instructions = module.computation_ids().map(|c| names.instructions(c, &rank)).collect();
         let callee_first = callee_first(module, &storage);
+        let storage = if target.backend == Backend::Tpu { callee_first.clone() } else { storage };
         Self { storage, instructions, callee_first, exact: false }
     }
 }
@@ -326,11 +327,11 @@ pub struct StoredComputation<'a> {
 
 impl Orders {
     /// XLA's own orders, from what a `.hlo.pb` stores (0, item 1): the order of the file is `PC`, that of the numbers `SC`
-    /// and `SI`.
+    /// and `SI`. On TPU `SC` is `PC`.
     ///
     /// # Errors
     /// If the two are not the same module: the name that the other lacks.
-    pub fn exact(module: &Module, stored: &[StoredComputation<'_>]) -> Result<Self, String> {
+    pub fn exact(module: &Module, target: &Target, stored: &[StoredComputation<'_>]) -> Result<Self, String> {
         let by_name: FxHashMap<&str, ComputationId> =
             module.computation_ids().map(|c| (module.computation_name(c), c)).collect();
         let mut callee_first = Vec::with_capacity(stored.len());
@@ -372,7 +373,10 @@ impl Orders {
                 module.computations.len()
             ));
         }
-        storage.sort_unstable();
+        // libtpu has read its module from such a file itself, so that the file's order is also that of storage there.
+        if target.backend != Backend::Tpu {
+            storage.sort_unstable();
+        }
         let storage = storage.into_iter().map(|(_, c)| c).collect();
         Ok(Self { storage, instructions, callee_first, exact: true })
     }
