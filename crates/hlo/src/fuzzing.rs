@@ -1,6 +1,8 @@
 //! Bodies of fuzz targets, here so that tests run them too.
 
-use crate::{InstructionId, Module, instruction_text, print, read, read_bytes};
+use crate::{
+    InstructionId, Module, Read, instruction_text, print, read, read_bytes, read_proto, read_proto_orders,
+};
 
 /// Whatever the bytes are, reading them ends and says something sensible; what was read without error prints as a text
 /// that is read as the same module.
@@ -9,7 +11,27 @@ use crate::{InstructionId, Module, instruction_text, print, read, read_bytes};
 ///
 /// When that is not so.
 pub fn read_print_read(bytes: &[u8]) {
-    let first = read_bytes(bytes);
+    check(read_bytes(bytes));
+}
+
+/// The same for a serialised proto; its orders are those of the module.
+///
+/// # Panics
+///
+/// When that is not so.
+pub fn read_proto_print_read(bytes: &[u8]) {
+    let read = read_proto(bytes);
+    if let (Some(module), Ok(orders)) = (&read.module, read_proto_orders(bytes))
+        && !read.has_errors()
+    {
+        assert_eq!(orders.computations.len(), module.computations.len());
+        let instructions: usize = orders.computations.iter().map(|c| c.instructions.len()).sum();
+        assert_eq!(instructions, module.instructions.len());
+    }
+    check(read);
+}
+
+fn check(first: Read) {
     let ok = !first.has_errors();
     assert!(first.module.is_some() || !ok, "no module, and no error that says why");
     let Some(module) = first.module else { return };

@@ -53,6 +53,7 @@ mod known;
 mod module;
 mod opcode;
 mod print;
+mod proto;
 mod read;
 mod shape;
 mod shape_text;
@@ -64,6 +65,7 @@ pub use module::{
 };
 pub use opcode::Opcode;
 pub use print::{instruction_text, print};
+pub use proto::{ComputationOrder, ProtoOrders, proto_text, read_proto, read_proto_orders};
 pub use read::{Read, read, read_bytes, read_owned};
 pub use shape::{
     ElementType, Layout, MAX_RANK, MAX_TUPLE_DEPTH, Shape, ShapeError, ShapeId, ShapeIndex, Shapes, Subshape,
