@@ -3,7 +3,7 @@
 use crate::buffers::{Buffer, InPlacePairs, merge_values};
 use crate::ranges::{LiveRanges, live_ranges};
 use crate::values::{Position, Value, Values};
-use crate::{Backend, BufferId, CallGraph, Clock, Color, Context, Orders, Target, ValueId};
+use crate::{Backend, BufferId, CallGraph, Clock, Color, Context, Ordering, Orders, Target, ValueId};
 use hlo::{ComputationId, InstructionId, Module, Opcode, Shape, ShapeId};
 use std::fmt;
 
@@ -76,8 +76,10 @@ pub struct Facts {
     pub in_place: InPlacePairs,
     /// The flattened schedule.
     pub clock: Clock,
-    /// Live ranges, as the program has them.
+    /// Live ranges, as the program has them; none without a schedule.
     pub ranges: LiveRanges,
+    /// Set if the module is taken as if it had no schedule: what is known of the order then.
+    pub partial_order: Option<Ordering>,
     buffers: Vec<Buffer>,
     bytes: Vec<u64>,
 }
@@ -98,7 +100,17 @@ impl Facts {
         let buffers = color_buffers(module, &target, &graph, &mut dataflow, merged, &bytes)?;
         let clock = Clock::new(module);
         let ranges = live_ranges(module, &target, &clock, &dataflow.all, &buffers);
-        Ok(Self { target, orders, graph, dataflow, in_place, clock, ranges, buffers, bytes })
+        let partial_order = None;
+        Ok(Self { target, orders, graph, dataflow, in_place, clock, ranges, partial_order, buffers, bytes })
+    }
+
+    /// The same for a module that is taken as if it had no schedule: there are no live ranges, and only dependencies say
+    /// what comes before what (6).
+    pub fn without_schedule(module: &Module, orders: Orders, target: Target) -> Result<Self, AnalysisError> {
+        let mut facts = Self::new(module, orders, target)?;
+        facts.partial_order = Some(Ordering::dependency(module, &facts.graph, &facts.orders.callee_first));
+        facts.ranges = LiveRanges::none(facts.clock.end);
+        Ok(facts)
     }
 
     /// The values, by id.

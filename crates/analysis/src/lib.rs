@@ -7,10 +7,12 @@
 //! Names are XLA's own. Sections cited are those of the buffer-assignment specification.
 
 pub mod buffers;
+pub mod chain;
 pub mod clock;
 mod facts;
 pub mod graph;
 mod ids;
+pub mod ordering;
 pub mod orders;
 pub mod ranges;
 pub mod sharing;
@@ -22,7 +24,8 @@ pub use clock::Clock;
 pub use facts::{AnalysisError, Facts};
 pub use graph::{CallGraph, Context};
 pub use ids::{BufferId, Color, Step, ValueId};
-pub use orders::{Orders, StoredComputation};
+pub use ordering::{Constraint, Ordering};
+pub use orders::Orders;
 pub use ranges::{LiveRange, RangeEdit};
 pub use sharing::{Interference, Overlap};
 pub use target::{Backend, Target};

@@ -4,7 +4,7 @@
 //! the `.hlo.pb`; without one it is guessed from names, the way XLA makes them.
 
 use crate::{Backend, Target};
-use hlo::{ComputationId, InstructionId, Module, Opcode};
+use hlo::{ComputationId, InstructionId, Module, Opcode, ProtoOrders};
 use rustc_hash::FxHashMap;
 
 /// The orders that text lacks.
@@ -172,7 +172,7 @@ impl<'m> Names<'m> {
             return list;
         }
         let mut first: FxHashMap<&str, usize> = FxHashMap::default();
-        let mut keyed: Vec<((u8, usize, Vec<u64>), InstructionId)> = list
+        let mut keyed: Vec<_> = list
             .drain(..)
             .enumerate()
             .map(|(at, i)| {
@@ -314,38 +314,28 @@ fn add_clone_number(name: &str) -> Option<u64> {
     if middle.is_empty() { Some(0) } else { middle.strip_prefix('.')?.parse().ok() }
 }
 
-/// A computation as a `.hlo.pb` has it: names and XLA's own numbers, in the order of the file.
-#[derive(Clone, Debug, Default)]
-pub struct StoredComputation<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its number.
-    pub id: i64,
-    /// Names and numbers of its instructions.
-    pub instructions: Vec<(&'a str, i64)>,
-}
-
 impl Orders {
     /// XLA's own orders, from what a `.hlo.pb` stores (0, item 1): the order of the file is `PC`, that of the numbers `SC`
     /// and `SI`. On TPU `SC` is `PC`.
     ///
     /// # Errors
     /// If the two are not the same module: the name that the other lacks.
-    pub fn exact(module: &Module, target: &Target, stored: &[StoredComputation<'_>]) -> Result<Self, String> {
+    pub fn exact(module: &Module, target: &Target, stored: &ProtoOrders) -> Result<Self, String> {
+        let stored = &stored.computations;
         let by_name: FxHashMap<&str, ComputationId> =
             module.computation_ids().map(|c| (module.computation_name(c), c)).collect();
         let mut callee_first = Vec::with_capacity(stored.len());
         let mut storage = Vec::with_capacity(stored.len());
         let mut instructions = vec![Vec::new(); module.computations.len()];
         for s in stored {
-            let Some(&c) = by_name.get(s.name) else {
+            let Some(&c) = by_name.get(&s.name[..]) else {
                 return Err(format!("computation `{}`, which the text does not have", s.name));
             };
             let ours: FxHashMap<&str, InstructionId> =
                 module.computation(c).instructions.iter().map(|i| (module.name_of(*i), *i)).collect();
             let mut list = Vec::with_capacity(s.instructions.len());
             for (name, id) in &s.instructions {
-                let Some(&i) = ours.get(name) else {
+                let Some(&i) = ours.get(&name[..]) else {
                     return Err(format!(
                         "instruction `{name}` of `{}`, which the text does not have",
                         s.name

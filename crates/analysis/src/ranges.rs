@@ -38,6 +38,12 @@ pub struct LiveRanges {
 }
 
 impl LiveRanges {
+    /// No ranges at all.
+    #[must_use]
+    pub fn none(end: Step) -> Self {
+        Self { ranges: Vec::new(), end }
+    }
+
     /// The range of a value; `None` for values that are not on the clock (inside fusions and reducers).
     #[must_use]
     pub fn get(&self, value: ValueId) -> Option<LiveRange> {

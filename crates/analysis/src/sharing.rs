@@ -79,7 +79,7 @@ pub enum Clause {
     Elementwise,
 }
 
-/// Do two values get in each other's way, in a totally ordered module? (5)
+/// Do two values get in each other's way? (5; without a total order, 6)
 ///
 /// `None` means they may share. A value without a live range gets in nobody's way.
 #[must_use]
@@ -90,6 +90,9 @@ pub fn interference(
     new: ValueId,
     old: ValueId,
 ) -> Option<Interference> {
+    if let Some(order) = &facts.partial_order {
+        return order.may_interfere(module, facts, new, old).then_some(Interference::MayInterfere);
+    }
     interference_of(module, facts, (new, ranges.get(new)?), (old, ranges.get(old)?))
 }
 

@@ -306,7 +306,8 @@ impl Run<'_> {
             self.decisions.push(Decision::Reuse { operand: false, allocation: a, buffer: id });
             return;
         }
-        if !buffer.live_out {
+        // Without a schedule there is no clock to simulate a heap on.
+        if !buffer.live_out && facts.partial_order.is_none() {
             for &value in &buffer.values {
                 self.decisions.push(Decision::Delay { value });
                 self.delayed.entry(buffer.color).or_default().push(value);

@@ -27,6 +27,9 @@ pub(crate) struct ModuleArguments {
     /// Use this alignment for every colour
     #[arg(long, value_name = "BYTES")]
     alignment: Option<u64>,
+    /// Take the module as if it had no schedule: only dependencies say what comes before what
+    #[arg(long)]
+    no_schedule: bool,
 }
 
 /// What shapes the assignment itself.
@@ -35,6 +38,9 @@ pub(crate) struct AssignmentArguments {
     /// The packer: `choose_best`, `spatial`, `temporal`, `fast_merge`, `fast_split` [default: the target's own]
     #[arg(long, value_name = "NAME")]
     algorithm: Option<packing::Algorithm>,
+    /// A value (`name`, or `name{index}`) that must not live out of the module; may be given several times
+    #[arg(long, value_name = "VALUE")]
+    must_not_live_out: Vec<String>,
     /// Close a heap when it would grow beyond this
     #[arg(long, value_name = "BYTES")]
     heap_limit: Option<u64>,
@@ -89,7 +95,7 @@ impl ModuleArguments {
         target: Option<Backend>,
         alignment: Option<u64>,
     ) -> Self {
-        Self { module, orders, target, alignment }
+        Self { module, orders, target, alignment, no_schedule: false }
     }
 
     /// The file.
@@ -103,7 +109,7 @@ impl ModuleArguments {
     }
 
     fn module_of(&self, bytes: &[u8]) -> Result<Module, Failure> {
-        let read = hlo::read_bytes(bytes);
+        let read = if is_proto(bytes) { hlo::read_proto(bytes) } else { hlo::read_bytes(bytes) };
         let (errors, warnings): (Vec<_>, Vec<_>) =
             read.diagnostics.into_iter().partition(|d| d.severity == Severity::Error);
         eprint!("{}", in_words(&self.module, &warnings));
@@ -126,8 +132,13 @@ impl ModuleArguments {
             None => Target::detect(&module),
         };
         target.alignment_override = self.alignment;
-        let orders = Orders::guess(&module, &target);
-        match Facts::new(&module, orders, target) {
+        let orders = self.orders_of(bytes, &module, &target)?;
+        let facts = if self.no_schedule {
+            Facts::without_schedule(&module, orders, target)
+        } else {
+            Facts::new(&module, orders, target)
+        };
+        match facts {
             Ok(facts) => Ok(Program { module, facts }),
             Err(e) => {
                 let (line, column) = e.instruction().map_or((1, 1), |i| {
@@ -140,6 +151,30 @@ impl ModuleArguments {
     }
 }
 
+impl ModuleArguments {
+    /// XLA's own orders if there is a proto to take them from, else a guess.
+    fn orders_of(&self, bytes: &[u8], module: &Module, target: &Target) -> Result<Orders, Failure> {
+        let named;
+        let (path, proto) = match &self.orders {
+            Some(path) => {
+                named = read_bytes(path)?;
+                (path, &named[..])
+            }
+            None if is_proto(bytes) => (&self.module, bytes),
+            None => return Ok(Orders::guess(module, target)),
+        };
+        let stored = hlo::read_proto_orders(proto).map_err(|d| Failure(format!("{}:{d}", path.display())))?;
+        Orders::exact(module, target, &stored)
+            .map_err(|e| Failure(format!("{}: {e}, expected the same module", path.display())))
+    }
+}
+
+/// Is it a serialised message rather than text? Both can begin with a line feed, but only a message holds control bytes.
+fn is_proto(bytes: &[u8]) -> bool {
+    let is_control = |b: &u8| matches!(b, 1..=8 | 14..=31);
+    bytes.first() == Some(&b'\n') && bytes.iter().take(4096).any(is_control)
+}
+
 impl AssignmentArguments {
     /// Runs the assigner.
     pub(crate) fn assign(&self, program: &Program) -> Result<(Assignment, Vec<Decision>), Failure> {
@@ -147,8 +182,20 @@ impl AssignmentArguments {
             Some(path) => crate::presets::read(path, program)?,
             None => Vec::new(),
         };
+        let mut must_not_live_out = Vec::new();
+        for name in &self.must_not_live_out {
+            let found = program.facts.values().find(|v| program.facts.label(&program.module, v.id) == *name);
+            match found {
+                Some(v) => must_not_live_out.push(v.id),
+                None => {
+                    return Err(Failure(format!(
+                        "--must-not-live-out: no value `{name}`, expected one of the module"
+                    )));
+                }
+            }
+        }
         let options =
-            Options { algorithm: self.algorithm, heap_limit: self.heap_limit, presets, ..Options::default() };
+            Options { algorithm: self.algorithm, heap_limit: self.heap_limit, must_not_live_out, presets };
         Ok(assigner::assign(&program.module, &program.facts, &program.facts.ranges, &options))
     }
 }
