@@ -29,10 +29,7 @@ pub(crate) struct Pair<'a> {
 }
 
 /// `{{0}: (1, {}), ...}`: output index, operand number, operand index.
-pub(crate) fn promised_aliases(
-    module: &Module,
-    user: InstructionId,
-) -> Vec<(ShapeIndex, usize, ShapeIndex)> {
+pub(crate) fn promised_aliases(module: &Module, user: InstructionId) -> Vec<(ShapeIndex, usize, ShapeIndex)> {
     let Some(text) = module
         .attribute(user, "output_to_operand_aliasing")
         .or_else(|| module.attribute(user, "output_operand_aliasing"))
@@ -45,7 +42,9 @@ pub(crate) fn promised_aliases(
     let mut rest = inner;
     // Each entry has three parts: braces, a number behind `(`, braces.
     while let Some((output, after)) = braces(rest) {
-        let Some((operand, after)) = after.split_once('(').and_then(|(_, t)| t.split_once(',')) else { break };
+        let Some((operand, after)) = after.split_once('(').and_then(|(_, t)| t.split_once(',')) else {
+            break;
+        };
         let Some((index, after)) = braces(after) else { break };
         let Ok(operand) = operand.trim().parse() else { break };
         out.push((numbers(output), operand, numbers(index)));
@@ -59,12 +58,7 @@ fn braces(text: &str) -> Option<(&str, &str)> {
 }
 
 /// May `user` write that result over that operand, which begins at the same byte?
-pub(crate) fn may_write_over(
-    module: &Module,
-    backend: Backend,
-    user: InstructionId,
-    pair: Pair<'_>,
-) -> bool {
+pub(crate) fn may_write_over(module: &Module, backend: Backend, user: InstructionId, pair: Pair<'_>) -> bool {
     let Pair { operand: k, operand_index, output_index } = pair;
     let at_root = operand_index.is_root();
     let instruction = module.instruction(user);
@@ -91,9 +85,7 @@ pub(crate) fn may_write_over(
             same_number(operands.len())
         }
         Opcode::CollectivePermute => operands.len() == 4 && k == 1,
-        Opcode::CollectivePermuteStart => {
-            operands.len() == 4 && k == 1 && output_index.0.first() == Some(&1)
-        }
+        Opcode::CollectivePermuteStart => operands.len() == 4 && k == 1 && output_index.0.first() == Some(&1),
         Opcode::RaggedAllToAll => k == 1 && at_root,
         Opcode::CustomCall => {
             promised()
@@ -131,10 +123,8 @@ fn is_hinted(module: &Module, user: InstructionId, k: usize, output_index: &Shap
     let Some((_, lists)) = after.split_once('[') else { return false };
     let operands = module.operands(user).len();
     let shapes = &module.shapes;
-    let mut leaves = shapes
-        .subshapes(module.instruction(user).shape)
-        .iter()
-        .filter(|s| shapes.is_array(s.shape));
+    let mut leaves =
+        shapes.subshapes(module.instruction(user).shape).iter().filter(|s| shapes.is_array(s.shape));
     let Some(leaf) = leaves.position(|s| s.index == *output_index) else { return false };
     // Each list ends with its own bracket; the list of lists ends where another object key follows.
     let lists = if lists.starts_with(']') { "" } else { lists.split("]}]").next().unwrap_or("") };
@@ -168,14 +158,65 @@ fn is_elementwise(
     use Opcode as O;
     match module.instruction(user).opcode {
         O::DynamicUpdateSlice => k == 0,
-        O::Abs | O::RoundNearestAfz | O::RoundNearestEven | O::Ceil | O::Clz | O::Convert | O::BitcastConvert
-        | O::Copy | O::Cos | O::Cosh | O::Acos | O::Acosh | O::Erf | O::Exp | O::Expm1 | O::Floor | O::Imag
-        | O::IsFinite | O::Log | O::Log1p | O::Logistic | O::Not | O::Negate | O::PopulationCount | O::Real
-        | O::ReducePrecision | O::Rsqrt | O::Cbrt | O::Sign | O::Sin | O::Sinh | O::Asin | O::Asinh | O::Sqrt
-        | O::Tan | O::Tanh | O::Atanh | O::Add | O::Atan2 | O::Compare | O::Complex | O::Divide | O::Maximum
-        | O::Minimum | O::Multiply | O::Mulhi | O::Power | O::Remainder | O::Subtract | O::And | O::Or | O::Xor
-        | O::ShiftLeft | O::ShiftRightArithmetic | O::ShiftRightLogical | O::StochasticConvert | O::Select
-        | O::Clamp | O::Map => same(module, user, k),
+        O::Abs
+        | O::RoundNearestAfz
+        | O::RoundNearestEven
+        | O::Ceil
+        | O::Clz
+        | O::Convert
+        | O::BitcastConvert
+        | O::Copy
+        | O::Cos
+        | O::Cosh
+        | O::Acos
+        | O::Acosh
+        | O::Erf
+        | O::Exp
+        | O::Expm1
+        | O::Floor
+        | O::Imag
+        | O::IsFinite
+        | O::Log
+        | O::Log1p
+        | O::Logistic
+        | O::Not
+        | O::Negate
+        | O::PopulationCount
+        | O::Real
+        | O::ReducePrecision
+        | O::Rsqrt
+        | O::Cbrt
+        | O::Sign
+        | O::Sin
+        | O::Sinh
+        | O::Asin
+        | O::Asinh
+        | O::Sqrt
+        | O::Tan
+        | O::Tanh
+        | O::Atanh
+        | O::Add
+        | O::Atan2
+        | O::Compare
+        | O::Complex
+        | O::Divide
+        | O::Maximum
+        | O::Minimum
+        | O::Multiply
+        | O::Mulhi
+        | O::Power
+        | O::Remainder
+        | O::Subtract
+        | O::And
+        | O::Or
+        | O::Xor
+        | O::ShiftLeft
+        | O::ShiftRightArithmetic
+        | O::ShiftRightLogical
+        | O::StochasticConvert
+        | O::Select
+        | O::Clamp
+        | O::Map => same(module, user, k),
         _ => false,
     }
 }
@@ -261,9 +302,11 @@ fn stays_elementwise(
                 }
                 Opcode::DynamicSlice if backend == Backend::Gpu => k == 0,
                 Opcode::Fusion => module.called(x).first().is_some_and(|inner| {
-                    module.computation(*inner).parameters.get(k).is_some_and(|p| {
-                        stays_elementwise(module, backend, *inner, *p, depth + 1)
-                    })
+                    module
+                        .computation(*inner)
+                        .parameters
+                        .get(k)
+                        .is_some_and(|p| stays_elementwise(module, backend, *inner, *p, depth + 1))
                 }),
                 _ => is_elementwise(module, x, k, same_dims),
             };

@@ -1,4 +1,83 @@
-//! Is a buffer assignment right? (stub)
+//! Is a buffer assignment right? It is executed, and the first value that is lost is named.
+//!
+//! [`check`] takes a module and the text of an assignment, and nothing else: no live ranges, no aliasing analysis, no
+//! can-share table of the engine that assigns. It shares no code with that engine, so that agreement means something.
+//!
+//! ```
+//! let module = hlo::read(
+//!     "HloModule m, is_scheduled=true
+//!
+//! ENTRY main {
+//!   p = f32[4]{0} parameter(0)
+//!   a = f32[4]{0} negate(p)
+//!   b = f32[4]{0} exponential(p)
+//!   ROOT c = f32[4]{0} add(a, b)
+//! }
+//! ",
+//! )
+//! .module
+//! .expect("a module");
+//! let plan = checker::Plan::parse(
+//!     "BufferAssignment:
+//! allocation 0: size 16, parameter 0, shape |f32[4]| at ShapeIndex {}:
+//!  value: <0 p @0> (size=16,offset=0): f32[4]{0}
+//! allocation 1: size 32, output shape is |f32[4]|, maybe-live-out:
+//!  value: <1 a @0> (size=16,offset=0): f32[4]{0}
+//!  value: <2 b @0> (size=16,offset=8): f32[4]{0}
+//!  value: <3 c @0> (size=16,offset=0): f32[4]{0}
+//! ",
+//! )
+//! .expect("an assignment");
+//! let options = checker::Options::detect(&module, &plan);
+//! let Ok(checker::Verdict::Wrong(violation)) = checker::check(&module, &plan, &options) else { panic!() };
+//! assert_eq!(
+//!     violation.to_string(),
+//!     "step 3: c reads a, written at step 1, but allocation 1 [8,16) holds b, written at step 2"
+//! );
+//! ```
+//!
+//! # The model
+//!
+//! Memory maps bytes to data. A datum stands for "this value, written at this step of this iteration"; no two writes
+//! give the same datum. The module runs in the order of its text, one instruction a step. What an instruction gives is
+//! a tree of references, one for each part of its shape: where the part lies, and which datum has to be there.
+//!
+//! * Most instructions read every part of every operand, and write every part of their result where the assignment
+//!   says. A read looks whether all bytes of the operand hold its datum.
+//! * `tuple` writes its table of pointers and passes its elements on; `get-tuple-element` reads the table; `bitcast` and
+//!   its like pass on.
+//! * A loop runs its condition and its body, twice, and its condition once more. The state must lie where the loop says,
+//!   before the first iteration and after each: nothing moves it. It is looked at whenever the loop could end.
+//! * The branches of a conditional all run, each from the memory as it was before. Afterwards a byte that any of them
+//!   has written no longer holds what was there; the results must lie in one place, and get the conditional's name.
+//! * An operation that starts at one step and is done at another keeps its operands, its result and whatever its
+//!   computation has written until it is done; nobody may read the result before.
+//! * Constants and entry parameters are there from the start. Nothing may be written over a constant or a parameter that
+//!   is not donated. At the end, all results stand in allocations that live out, donated ones in their parameter's.
+//! * A fusion, reduction, sort or custom call is one step. It may write over an operand in exactly the same bytes if each
+//!   element of the result is made from the same element of that operand, or if the operand is what it changes; see
+//!   the specification, 7. It may never write over a part of an operand.
+//!
+//! # Why a pass means that the assignment is right
+//!
+//! A computation sees the world through its parameters only. So what it reads is its state, its constants, and what
+//! itself has written; if all that is in place at its beginning, the addresses alone decide whether it is in place at
+//! each of its reads. At the second iteration the addresses are those of the first, and so at each later one: if two
+//! went well and left the state in place, all do. After a loop or conditional the memory counts as overwritten wherever
+//! any path could have written, so what is found intact is intact on every path.
+//!
+//! # What it cannot see
+//!
+//! * What happens inside one step: values of reducers and comparators get the checks of their place only.
+//! * On GPU, which fusions read before they write is decided by emitters. A fusion that reduces, sorts, scatters or
+//!   updates is believed to; one that transposes, multiplies matrices or gathers is not. On TPU the compiler's own
+//!   `aliasing_operands` are believed.
+//! * A dynamic-update-slice or scatter whose result lies elsewhere than its operand: it is taken to copy the rest.
+//! * Two results of the program in one place: each is intact, but some callers want them apart.
+//! * Padding. A value owns all bytes that the assignment gives it; that its tiles need them all is not computed, only
+//!   that they are no fewer than the untiled shape takes.
+//! * Alignment, and whether memory is wasted.
+//! * Threads. Steps that XLA runs at the same time (thunks without a dependency) run here one after the other.
 
 mod in_place;
 mod memory;
@@ -131,10 +210,14 @@ impl fmt::Display for CheckError {
 impl std::error::Error for CheckError {}
 
 /// Executes the module over the memory that the assignment lays out.
+///
+/// Instructions run in the order of the text, also where the module does not claim to be scheduled. The time is that
+/// of the steps executed, times the logarithm of how many values an allocation holds; loops in loops run two iterations
+/// each, so their work doubles with each level, until [`Options::budget`] is spent.
 pub fn check(module: &Module, plan: &Plan, options: &Options) -> Result<Verdict, CheckError> {
     let program = program::Program::new(module, plan, options.backend)?;
     if let Err(violation) = program.check_places() {
-        return Ok(Verdict::Wrong(Box::new(violation)));
+        return Ok(Verdict::Wrong(violation));
     }
     let mut machine = Machine::new(&program, options);
     let end = machine.run();

@@ -199,7 +199,10 @@ mod tests {
         assert_eq!(m.written_since(mark).len(), 3);
         m.roll_back(mark);
         m.stop();
-        assert_eq!(picture(&m).replace("0-5:1 5-10:1", "0-10:1").replace("20-25:2 25-30:2", "20-30:2"), before);
+        assert_eq!(
+            picture(&m).replace("0-5:1 5-10:1", "0-10:1").replace("20-25:2 25-30:2", "20-30:2"),
+            before
+        );
         assert_eq!(m.lost(range(0, 10), Token(1)), None);
     }
 }

@@ -5,7 +5,7 @@ use crate::plan::Plan;
 use crate::violation::{Spot, Violation, value_name};
 use crate::{CheckError, memory::Range};
 use hlo::{ComputationId, InstructionId, Module, Opcode, Shape, ShapeIndex};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// No place, or no datum.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -23,8 +23,8 @@ pub(crate) struct Program<'a> {
     pub(crate) places: Vec<u32>,
     /// Numbers in the flattened schedule, or [`NONE`].
     pub(crate) steps: Vec<u32>,
-    /// Entry parameters: may each of their parts be overwritten?
-    pub(crate) is_donated: FxHashMap<(u32, ShapeIndex), ()>,
+    /// Parts of entry parameters that may be overwritten.
+    pub(crate) donated: FxHashSet<(u32, ShapeIndex)>,
 }
 
 impl<'a> Program<'a> {
@@ -44,10 +44,10 @@ impl<'a> Program<'a> {
             base,
             places: vec![NONE; cells as usize],
             steps: vec![NONE; module.instructions.len()],
-            is_donated: module
+            donated: module
                 .input_output_alias
                 .iter()
-                .map(|a| ((a.parameter, a.parameter_index.clone()), ()))
+                .map(|a| (a.parameter, a.parameter_index.clone()))
                 .collect(),
         };
         out.find_places()?;
@@ -65,8 +65,7 @@ impl<'a> Program<'a> {
                 value: value_name(&p.instruction, &p.index, !p.index.is_root()),
             };
             let id = *by_name.get(p.instruction.as_str()).ok_or_else(unknown)?;
-            let sub =
-                module.shapes.find(module.instruction(id).shape, &p.index.0).ok_or_else(unknown)?;
+            let sub = module.shapes.find(module.instruction(id).shape, &p.index.0).ok_or_else(unknown)?;
             let cell = self.base[id.index()] + sub;
             if self.places[cell as usize] != NONE {
                 return Err(CheckError::PlacedTwice { line: p.line, value: self.value(id, sub) });
@@ -194,7 +193,7 @@ impl<'a> Program<'a> {
 
     /// What can be said before anything runs: every place lies inside its allocation, holds its shape, and is of the
     /// memory space that the layout asks for.
-    pub(crate) fn check_places(&self) -> Result<(), Violation> {
+    pub(crate) fn check_places(&self) -> Result<(), Box<Violation>> {
         // In the order of the file, so that the first line that is wrong is the one named.
         let mut owner = vec![(InstructionId(0), 0); self.plan.placements.len()];
         for id in self.module.instruction_ids() {
@@ -211,31 +210,33 @@ impl<'a> Program<'a> {
             let allocation = &self.plan.allocations[p.allocation as usize];
             let range = self.range(n as u32);
             if p.offset.checked_add(p.size).is_none_or(|end| end > allocation.size) {
-                return Err(Violation::Outside {
+                return Err(Box::new(Violation::Outside {
                     value: self.value(id, sub),
                     at: Self::spot(range),
                     size: allocation.size,
-                });
+                }));
             }
-            let (mut needed, mut space) = (0, 0);
-            match self.module.shapes.get(shape) {
+            let shapes = &self.module.shapes;
+            let needed = match shapes.get(shape) {
                 // A split array is cut over several memories; one holds the largest part only.
-                Shape::Array { layout: Some(layout), .. } if layout.split.is_some() => {}
-                _ => needed = self.module.shapes.bytes(shape, if self.backend == Backend::Tpu { 4 } else { 8 }),
-            }
-            if self.module.shapes.is_array(shape) {
-                space = self.module.shapes.memory_space(shape);
-            }
+                Shape::Array { layout: Some(layout), .. } if layout.split.is_some() => 0,
+                _ => shapes.bytes(shape, if self.backend == Backend::Tpu { 4 } else { 8 }),
+            };
+            let space = shapes.memory_space(shape);
             if p.size < needed {
-                return Err(Violation::TooSmall { value: self.value(id, sub), size: p.size, needed });
+                return Err(Box::new(Violation::TooSmall {
+                    value: self.value(id, sub),
+                    size: p.size,
+                    needed,
+                }));
             }
             if space != 0 && space != allocation.color && !allocation.is_thread_local {
-                return Err(Violation::WrongSpace {
+                return Err(Box::new(Violation::WrongSpace {
                     value: self.value(id, sub),
                     space,
                     allocation: p.allocation,
                     color: allocation.color,
-                });
+                }));
             }
         }
         Ok(())

@@ -140,7 +140,7 @@ impl<'a> Machine<'a> {
 
     pub(crate) fn run(&mut self) -> Done {
         self.begin()?;
-        self.enter(self.p.module.entry, Kind::Entry)?;
+        self.enter(self.p.module.entry, Kind::Entry);
         while let Some(frame) = self.frames.last_mut() {
             if let Some(&id) = self.p.module.computation(frame.computation).instructions.get(frame.at) {
                 frame.at += 1;
@@ -197,7 +197,13 @@ impl<'a> Machine<'a> {
     }
 
     fn fresh(&mut self, instruction: InstructionId, sub: u32, in_flight: bool) -> Token {
-        self.writers.push(Writer { instruction, sub, context: self.context, from_the_start: false, in_flight });
+        self.writers.push(Writer {
+            instruction,
+            sub,
+            context: self.context,
+            from_the_start: false,
+            in_flight,
+        });
         Token(self.writers.len() as u32 - 1)
     }
 
@@ -338,7 +344,7 @@ impl<'a> Machine<'a> {
 
     fn may_be_written(&self, id: InstructionId, sub: u32, range: Range) -> Done {
         let allocation = &self.p.plan.allocations[range.allocation as usize];
-        let protected = allocation.parameter.as_ref().is_some_and(|p| !self.p.is_donated.contains_key(p));
+        let protected = allocation.parameter.as_ref().is_some_and(|p| !self.p.donated.contains(p));
         if allocation.is_constant || protected {
             return Err(Violation::ReadOnly {
                 writer: self.name(id),
@@ -438,9 +444,10 @@ impl<'a> Machine<'a> {
         let range = self.p.range(place);
         let allocation = &self.p.plan.allocations[range.allocation as usize];
         let is_its_own = match parameter {
-            Some(n) => {
-                allocation.parameter.as_ref().is_some_and(|(k, index)| *k == n && index == self.p.index(id, sub))
-            }
+            Some(n) => allocation
+                .parameter
+                .as_ref()
+                .is_some_and(|(k, index)| *k == n && index == self.p.index(id, sub)),
             None => allocation.is_constant,
         };
         if !is_its_own {
@@ -503,7 +510,7 @@ impl<'a> Machine<'a> {
         for &id in &module.computation(module.entry).parameters {
             let number = module.parameter_number(id).unwrap_or(NONE);
             for sub in 0..self.p.count(id) {
-                if !self.p.is_donated.contains_key(&(number, self.p.index(id, sub).clone())) {
+                if !self.p.donated.contains(&(number, self.p.index(id, sub).clone())) {
                     self.part_holds(id, sub, id).map_err(at_the_end)?;
                 }
             }
@@ -533,11 +540,10 @@ impl<'a> Machine<'a> {
 
     // Steps.
 
-    fn enter(&mut self, computation: ComputationId, kind: Kind) -> Done {
+    fn enter(&mut self, computation: ComputationId, kind: Kind) {
         // The numbering of steps has already refused anything deeper.
         debug_assert!(self.frames.len() <= DEEPEST_CALL);
         self.frames.push(Frame { computation, at: 0, kind });
-        Ok(())
     }
 
     fn step(&mut self, id: InstructionId) -> Done {
@@ -616,9 +622,40 @@ impl<'a> Machine<'a> {
                 for sub in 0..self.p.count(id) {
                     self.write(id, sub, false, first)?;
                 }
-                self.keeps_promises(id)
+                self.keeps_promises(id)?;
+                if self.p.backend == Backend::Tpu && joins_in_place(module, id) {
+                    return self.is_joined(id);
+                }
+                Ok(())
             }
         }
+    }
+
+    /// Nothing is moved, so the operands must already fill the result. They do not overlap: each was read just now.
+    fn is_joined(&self, id: InstructionId) -> Done {
+        let whole = self.p.range(self.cell(id, 0).place);
+        let mut filled = 0_u64;
+        for &operand in self.p.module.operands(id) {
+            let part = self.p.range(self.cell(operand, 0).place);
+            let is_inside =
+                part.allocation == whole.allocation && part.start >= whole.start && part.end <= whole.end;
+            if !is_inside {
+                return self.same_place((operand, 0), (id, 0), Reason::InPlace);
+            }
+            filled = filled.saturating_add(part.end - part.start);
+        }
+        if filled == whole.end - whole.start {
+            return Ok(());
+        }
+        let Some(&first) = self.p.module.operands(id).first() else { return Ok(()) };
+        Err(Violation::Elsewhere {
+            position: self.p.value(first, 0),
+            expected: Program::spot(self.p.range(self.cell(first, 0).place)),
+            value: self.p.value(id, 0),
+            found: Program::spot(whole),
+            reason: Reason::InPlace,
+        }
+        .into())
     }
 
     fn get_tuple_element(&mut self, id: InstructionId, from: InstructionId) -> Done {
@@ -642,7 +679,8 @@ impl<'a> Machine<'a> {
         }
         for (output, k, index) in promised_aliases(module, id) {
             let Some(&operand) = module.operands(id).get(k) else { continue };
-            let find = |x: InstructionId, i: &ShapeIndex| module.shapes.find(module.instruction(x).shape, &i.0);
+            let find =
+                |x: InstructionId, i: &ShapeIndex| module.shapes.find(module.instruction(x).shape, &i.0);
             if let (Some(from), Some(to)) = (find(operand, &index), find(id, &output)) {
                 self.same_place((operand, from), (id, to), Reason::InPlace)?;
             }
@@ -675,7 +713,8 @@ impl<'a> Machine<'a> {
         self.contexts.push(Context { outer: run.outer, of: run.id, iteration: run.iteration });
         self.context = self.contexts.len() as u32 - 1;
         self.give_state(condition, &run)?;
-        self.enter(condition, Kind::Condition(run))
+        self.enter(condition, Kind::Condition(run));
+        Ok(())
     }
 
     fn give_state(&mut self, to: ComputationId, run: &Loop) -> Done {
@@ -698,7 +737,8 @@ impl<'a> Machine<'a> {
         }
         let Some((body, _)) = self.body_and_condition(run.id) else { return Ok(()) };
         self.give_state(body, &run)?;
-        self.enter(body, Kind::Body(run))
+        self.enter(body, Kind::Body(run));
+        Ok(())
     }
 
     fn after_body(&mut self, body: ComputationId, mut run: Loop) -> Done {
@@ -724,9 +764,11 @@ impl<'a> Machine<'a> {
             if old.token != new.token && !run.changed[sub] {
                 run.changed[sub] = true;
                 // What changes is a value of its own, on all three sides.
-                let parameters = module.called(run.id).iter().rev().filter_map(|c| {
-                    module.computation(*c).parameters.first().copied()
-                });
+                let parameters = module
+                    .called(run.id)
+                    .iter()
+                    .rev()
+                    .filter_map(|c| module.computation(*c).parameters.first().copied());
                 for id in parameters.chain([run.id]) {
                     if self.p.place(id, sub as u32) == NONE {
                         return Err(Violation::NoAddress { value: self.p.value(id, sub as u32) }.into());
@@ -772,10 +814,9 @@ impl<'a> Machine<'a> {
 
     fn begin_branch(&mut self, fork: Fork) -> Done {
         let module = self.p.module;
-        let (Some(&computation), Some(&operand)) = (
-            module.called(fork.id).get(fork.branch),
-            module.operands(fork.id).get(fork.branch + 1),
-        ) else {
+        let (Some(&computation), Some(&operand)) =
+            (module.called(fork.id).get(fork.branch), module.operands(fork.id).get(fork.branch + 1))
+        else {
             return self.end_fork(fork);
         };
         self.all_hold(operand, fork.id)?;
@@ -783,7 +824,8 @@ impl<'a> Machine<'a> {
             let cells = self.cells_of(operand).to_vec();
             self.pass_all(parameter, &cells, Reason::PassedOn)?;
         }
-        self.enter(computation, Kind::Branch(fork))
+        self.enter(computation, Kind::Branch(fork));
+        Ok(())
     }
 
     fn after_branch(&mut self, branch: ComputationId, mut fork: Fork) -> Done {
@@ -807,8 +849,7 @@ impl<'a> Machine<'a> {
         self.work += fork.written.len() as u64;
         let mut renamed: FxHashMap<Vec<Token>, Cell> = FxHashMap::default();
         for sub in 0..self.p.count(fork.id) {
-            let all: Vec<Cell> =
-                fork.results.iter().filter_map(|r| r.get(sub as usize).copied()).collect();
+            let all: Vec<Cell> = fork.results.iter().filter_map(|r| r.get(sub as usize).copied()).collect();
             let Some(&first) = all.first() else { continue };
             for cell in &all {
                 self.agrees(fork.id, sub, *cell, Reason::BranchResult)?;
@@ -855,7 +896,8 @@ impl<'a> Machine<'a> {
             let cells = self.cells_of(operand).to_vec();
             self.pass_all(parameter, &cells, Reason::PassedOn)?;
         }
-        self.enter(callee, Kind::Call(id))
+        self.enter(callee, Kind::Call(id));
+        Ok(())
     }
 
     fn after_call(&mut self, callee: ComputationId, id: InstructionId) -> Done {
@@ -904,7 +946,8 @@ impl<'a> Machine<'a> {
             self.pass_all(parameter, &cells, Reason::PassedOn)?;
         }
         let mark = self.memory.listen();
-        self.enter(wrapped, Kind::Async { link, mark })
+        self.enter(wrapped, Kind::Async { link, mark });
+        Ok(())
     }
 
     fn after_async(&mut self, link: InstructionId, wrapped: Option<(ComputationId, Mark)>) -> Done {
@@ -925,7 +968,8 @@ impl<'a> Machine<'a> {
         let first = Token(self.writers.len() as u32);
         for sub in 0..self.p.count(link) {
             let part = &module.shapes.subshapes(shape)[sub as usize];
-            let find = |x: InstructionId, index: &[u32]| module.shapes.find(module.instruction(x).shape, index);
+            let find =
+                |x: InstructionId, index: &[u32]| module.shapes.find(module.instruction(x).shape, index);
             let is_tuple = module.shapes.is_tuple(part.shape);
             if self.p.place(link, sub) != NONE {
                 self.write(link, sub, !is_tuple, first)?;
@@ -1040,10 +1084,12 @@ impl<'a> Machine<'a> {
         let own = if is_tuple { Source::Own } else { Source::InFlight };
         match (module.instruction(id).opcode, index.0.as_slice()) {
             (Opcode::CopyStart, [1, rest @ ..]) => from(0, rest),
-            (Opcode::AllGatherStart | Opcode::CollectivePermuteStart, [0, rest @ ..]) if !is_tuple => match rest {
-                [i, rest @ ..] if operands.len() > 1 => from(*i, rest),
-                _ => from(0, rest),
-            },
+            (Opcode::AllGatherStart | Opcode::CollectivePermuteStart, [0, rest @ ..]) if !is_tuple => {
+                match rest {
+                    [i, rest @ ..] if operands.len() > 1 => from(*i, rest),
+                    _ => from(0, rest),
+                }
+            }
             (Opcode::Send, [0, rest @ ..]) => from(0, rest),
             (
                 Opcode::CopyStart

@@ -47,8 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         };
     }
     options.iterations = arguments.iterations;
-    let verdict =
-        checker::check(&module, &plan, &options).map_err(|e| Failure(format!("{name}:{e}")))?;
+    let verdict = checker::check(&module, &plan, &options).map_err(|e| Failure(format!("{name}:{e}")))?;
     say(&if arguments.json { event(&verdict).to_string() + "\n" } else { sentence(&verdict) })?;
     Ok(if matches!(verdict, Verdict::Right(_)) { Answer::Yes } else { Answer::No })
 }
