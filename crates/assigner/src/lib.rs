@@ -7,6 +7,7 @@
 mod assign;
 mod assignment;
 mod decision;
+pub mod explain;
 mod heap;
 mod merge;
 mod pool;

@@ -3,6 +3,10 @@
 //!
 //! Sizes are exact bytes, with thousands apart; where a size is long, its binary multiple stands beside it.
 
+mod explain;
+
+pub use explain::{explanation, link_words, place_words};
+
 use crate::{Assignment, Decision, NewKind, Refusal};
 use analysis::ranges::LiveRanges;
 use analysis::sharing::{Clause, Interference, Overlap, Touching, interference};

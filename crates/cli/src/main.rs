@@ -5,6 +5,7 @@
 
 mod commands;
 mod input;
+mod names;
 mod presets;
 mod side;
 
@@ -30,6 +31,12 @@ enum Command {
     Check(commands::check::Arguments),
     /// Compares two assignments: dumps, or modules, which are assigned first
     Diff(commands::diff::Arguments),
+    /// Says why two values do or do not share
+    Explain(commands::explain::Arguments),
+    /// Do two values share? Exit status 0 for yes, 1 for no
+    Shares(commands::shares::Arguments),
+    /// Tells every allocation that was tried for a value, and the rule that refused it
+    Why(commands::why::Arguments),
     /// Packs a trace of heap events: offsets out
     Pack(commands::pack::Arguments),
     /// Lists what is alive when most is, by value, by origin and in the heap
@@ -56,6 +63,9 @@ fn main() -> ExitCode {
         Command::Decisions(a) => commands::decisions::run(&a),
         Command::Check(a) => commands::check::run(&a),
         Command::Diff(a) => commands::diff::run(&a),
+        Command::Explain(a) => commands::explain::run(&a),
+        Command::Shares(a) => commands::shares::run(&a),
+        Command::Why(a) => commands::why::run(&a),
         Command::Pack(a) => commands::pack::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
     };
