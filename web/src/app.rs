@@ -147,7 +147,7 @@ fn ThemeToggle() -> impl IntoView {
 
 /// The system's own change between light and dark also changes what is drawn on canvas.
 fn follow_system(palette: Palette) {
-    for query in ["(prefers-color-scheme: dark)", "(forced-colors: active)"] {
+    for query in ["(prefers-color-scheme: dark)", "(forced-colors: active)", "print"] {
         let Ok(Some(list)) = window().match_media(query) else { continue };
         let changed = Closure::<dyn Fn()>::new(move || palette.0.update(|n| *n += 1));
         list.set_onchange(Some(changed.as_ref().unchecked_ref()));

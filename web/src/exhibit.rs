@@ -35,11 +35,8 @@ pub fn Exhibit() -> impl IntoView {
             <h2 id="exhibit-title">
                 {move || match name() {
                     Some(name) => {
-                        view! {
-                            "Take the right end of " <span class="code">{name}</span>
-                            " and pull it to the right, until the sharing breaks."
-                        }
-                            .into_any()
+                        let (before, after) = wb.thresholds.with(|t| story::task(&t.end, &t.start));
+                        view! { {before} <span class="code">{name}</span> {after} }.into_any()
                     }
                     None => "Choose a value, then pull either end of its live range.".into_any(),
                 }}
@@ -58,6 +55,7 @@ pub fn Exhibit() -> impl IntoView {
             <Legend />
             <Table />
             <Editor />
+            <Tip />
             <p class="hidden" role="status" aria-live="polite">{move || wb.announced.get()}</p>
         </section>
     }
@@ -264,7 +262,11 @@ fn Controls() -> impl IntoView {
                 <Stepper end=End::End />
             </div>
             <div class="breaking">
-            <span id="breaks-title">"A sharing breaks at"</span>
+            <span id="breaks-title">
+                {move || {
+                    if breaks().is_empty() { "No sharing to break" } else { "A sharing breaks at" }
+                }}
+            </span>
             <ul class="breaks" aria-labelledby="breaks-title">
                 {move || {
                     breaks()
@@ -421,10 +423,61 @@ fn point(e: &PointerEvent, node: NodeRef<Div>) -> Option<(f64, f64)> {
     Some((f64::from(e.client_x()) - frame.left(), f64::from(e.client_y()) - frame.top()))
 }
 
+fn at_pointer(wb: Workbench, e: &PointerEvent) {
+    // A finger that only passes by has no place to stay.
+    if e.pointer_type() != "touch" || wb.dragging.get_untracked().is_some() {
+        change(wb.pointer, Some((f64::from(e.client_x()), f64::from(e.client_y()))));
+    }
+}
+
 fn leave(wb: Workbench) {
+    if wb.dragging.get_untracked().is_none() {
+        change(wb.pointer, None);
+    }
     change(wb.hover, None);
     change(wb.cursor, None);
     change(wb.place, String::new());
+}
+
+/// What is under the pointer, beside it; while an end is pulled, where it is and what that costs. For the eye only: the
+/// handle, the table and the live region say the same.
+#[component]
+fn Tip() -> impl IntoView {
+    let wb = use_workbench();
+    let words = Memo::new(move |_| {
+        wb.pointer.get()?;
+        let run = wb.run.get()?;
+        if let Some(end) = wb.dragging.get() {
+            let at = story::handle(&run.picture, run.picture.item(wb.selected.get()?)?, end);
+            let cost = wb.outcome.get().map_or_else(|| "±0 B".to_owned(), |o| o.difference);
+            return Some((at, cost));
+        }
+        match wb.hover.get() {
+            Some(value) => story::tip(&run.picture, value),
+            None => {
+                let place = wb.place.get();
+                let step = story::step(&run, wb.cursor.get()?);
+                Some((step, place))
+            }
+        }
+    });
+    let place = move || {
+        let (x, y) = wb.pointer.get().unwrap_or_default();
+        let width = window().inner_width().ok().and_then(|w| w.as_f64()).unwrap_or(1000.0);
+        // On the side where there is more room; above the hand, and above what is said beside a range that is pulled.
+        let up = if wb.dragging.get().is_some() { 38 } else { 12 };
+        if x > width / 2.0 {
+            format!("translate(calc({x:.0}px - 100% - 14px), calc({y:.0}px - 100% - {up}px))")
+        } else {
+            format!("translate({:.0}px, calc({y:.0}px - 100% - {up}px))", x + 14.0)
+        }
+    };
+    view! {
+        <div class="tip" aria-hidden="true" class:gone=move || words.get().is_none() style:transform=place>
+            <b>{move || words.get().map(|w| w.0)}</b>
+            <span>{move || words.get().map(|w| w.1)}</span>
+        </div>
+    }
 }
 
 /// The line at the step under the pointer, in every figure.
@@ -501,7 +554,7 @@ fn TimelineFigure() -> impl IntoView {
         }
         if let Some((end, offset)) = grip {
             held.set(Some((value, end, offset)));
-            wb.dragging.set(true);
+            wb.dragging.set(Some(end));
             e.prevent_default();
             if let Some(element) = plot.get_untracked() {
                 _ = element.set_pointer_capture(e.pointer_id());
@@ -513,6 +566,7 @@ fn TimelineFigure() -> impl IntoView {
         }
     };
     let moved = move |e: PointerEvent| {
+        at_pointer(wb, &e);
         let (Some(layout), Some((x, y)), Some(run)) =
             (layout.get_untracked(), point(&e, plot), wb.run.get_untracked())
         else {
@@ -535,7 +589,8 @@ fn TimelineFigure() -> impl IntoView {
     let up = move |_: PointerEvent| {
         if held.get_untracked().is_some() {
             held.set(None);
-            wb.dragging.set(false);
+            wb.dragging.set(None);
+            change(wb.pointer, None);
             wb.settle();
         }
     };
@@ -564,7 +619,7 @@ fn TimelineFigure() -> impl IntoView {
                 <div
                     class="plot"
                     node_ref=plot
-                    class:dragging=move || wb.dragging.get()
+                    class:dragging=move || wb.dragging.get().is_some()
                     on:pointerdown=down
                     on:pointermove=moved
                     on:pointerup=up
@@ -701,6 +756,7 @@ fn CurveFigure() -> impl IntoView {
     });
     let cursor = Signal::derive(move || Some(steps.get()?.middle(wb.cursor.get()?)));
     let moved = move |e: PointerEvent| {
+        at_pointer(wb, &e);
         if let (Some(steps), Some((x, _))) = (steps.get_untracked(), point(&e, plot)) {
             change(wb.cursor, steps.at(x));
             change(wb.hover, None);
@@ -747,7 +803,7 @@ fn HeapFigure() -> impl IntoView {
     let layout = Memo::new(move |_| {
         let (opened, run) = (wb.opened.get()?, wb.run.get()?);
         let width = width.get();
-        let height = if width < 420.0 { 280.0 } else { 340.0 };
+        let height = if width < 420.0 { 260.0 } else { 340.0 };
         let (base, now) = (&opened.original.picture, &run.picture);
         (width > 0.0).then(|| {
             let (selected, peak) = (wb.selected.get(), run.curve.peak());
@@ -763,6 +819,7 @@ fn HeapFigure() -> impl IntoView {
         Some((step, scene::spot(&run.picture, step, address, slack)))
     };
     let moved = move |e: PointerEvent| {
+        at_pointer(wb, &e);
         let (step, spot) = find(&e).map_or((None, None), |(step, spot)| (Some(step), spot));
         change(wb.cursor, step);
         change(
@@ -801,21 +858,31 @@ fn HeapFigure() -> impl IntoView {
             )
         })
     };
+    let name = move || {
+        let value = wb.selected.get()?;
+        wb.run.with(|r| {
+            let picture = &r.as_ref()?.picture;
+            picture.item(value).filter(|i| picture.is_temp(i)).map(|i| i.name.clone())
+        })
+    };
     let moves = move || match layout.get().map_or(0, |l| l.moved) {
         0 => String::new(),
-        1 => "1 value moved, dashed where it was".to_owned(),
-        n => format!("{n} values moved, dashed where they were"),
+        1 => "1 moved".to_owned(),
+        n => format!("{n} moved"),
     };
     view! {
         <figure class="heap">
             <figcaption>
                 <b>"Heap"</b>
-                "addresses upwards, the same steps across"
+                {move || match name() {
+                    Some(name) => format!("addresses upwards; shaded: the address of {name}"),
+                    None => "addresses upwards, the same steps across".to_owned(),
+                }}
                 <span class="moves">{moves}</span>
             </figcaption>
             <div
                 class="plot"
-                class:dragging=move || wb.dragging.get()
+                class:dragging=move || wb.dragging.get().is_some()
                 node_ref=plot
                 on:pointermove=moved
                 on:pointerdown=click
@@ -965,6 +1032,7 @@ fn Legend() -> impl IntoView {
     view! {
         <ul class="legend" aria-label="Legend">
             <li><span class="swatch bar"></span>"a value: alive in each column it covers"</li>
+            <li><span class="swatch mate"></span>"outlined: at the selected value's address, another time"</li>
             <li><span class="swatch hole"></span>"free"</li>
             <li><span class="swatch pad"></span>"alignment padding"</li>
             <li><span class="swatch ghost"></span>"where it was"</li>

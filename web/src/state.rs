@@ -204,10 +204,8 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 /// Deflated, then base64 in its alphabet for URLs, without padding.
 fn pack(text: &str) -> String {
     let mut deflate = DeflateEncoder::new(Vec::new(), Compression::best());
-    let bytes = match deflate.write_all(text.as_bytes()).and_then(|()| deflate.finish()) {
-        Ok(bytes) => bytes,
-        Err(_) => unreachable!("writing to memory does not fail"),
-    };
+    let written = deflate.write_all(text.as_bytes()).and_then(|()| deflate.finish());
+    let bytes = written.expect("writing to memory does not fail");
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let word = chunk.iter().fold(0_u32, |w, b| w << 8 | u32::from(*b)) << (8 * (3 - chunk.len()));

@@ -183,6 +183,26 @@ pub fn threshold(t: &Threshold) -> (String, String) {
     (format!("step {}: stops sharing with {with}", t.step), format!("{}: loses {with}", t.step))
 }
 
+/// The task, in one sentence: which end to pull, and towards what. The name stands between its two parts.
+pub fn task(end: &[Threshold], start: &[Threshold]) -> (&'static str, &'static str) {
+    match (end, start) {
+        ([_, ..], _) => ("Take the right end of ", " and pull it to the right, until the sharing breaks."),
+        ([], [_, ..]) => ("Take the left end of ", " and pull it to the left, until the sharing breaks."),
+        ([], []) => ("Take either end of ", " and pull: the packing runs again at every step."),
+    }
+}
+
+/// What stands beside the pointer: a value's name and what it is, then its numbers.
+pub fn tip(picture: &Picture, value: u32) -> Option<(String, String)> {
+    let item = picture.item(value)?;
+    let place =
+        if picture.is_temp(item) { format!(" · at {}", grouped(item.offset)) } else { String::new() };
+    Some((
+        format!("{} · {} · {}", item.name, item.opcode, item.shape),
+        format!("{} · steps {} to {}{place}", bytes(item.bytes), item.start, item.end),
+    ))
+}
+
 /// The one-line text for a point of time: what runs, and how much is in use.
 pub fn step(run: &Run, step: u32) -> String {
     let used = run.curve.bytes.get(step as usize).copied().unwrap_or(0);

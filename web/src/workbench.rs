@@ -76,12 +76,14 @@ pub struct Workbench {
     pub hover: RwSignal<Option<u32>>,
     /// The step under the pointer.
     pub cursor: RwSignal<Option<u32>>,
+    /// Where the pointer is in the window, over a figure.
+    pub pointer: RwSignal<Option<(f64, f64)>>,
     /// What a free place under the pointer is.
     pub place: RwSignal<String>,
     /// What the live region says.
     pub announced: RwSignal<String>,
-    /// Is the pointer dragging an end?
-    pub dragging: RwSignal<bool>,
+    /// The end that the pointer is dragging.
+    pub dragging: RwSignal<Option<End>>,
     texts: RwSignal<HashMap<String, Arc<str>>>,
 }
 
@@ -136,8 +138,7 @@ impl Workbench {
             };
             others.with(|o| if o.is_empty() { of(&opened.original) } else { of(&opened.run(o)) })
         });
-        let outcome =
-            Memo::new(move |_| story::outcome(&*opened.get()?, &*run.get()?, selected.get()));
+        let outcome = Memo::new(move |_| story::outcome(&*opened.get()?, &*run.get()?, selected.get()));
         let this = Self {
             history,
             outcome,
@@ -151,9 +152,10 @@ impl Workbench {
             thresholds,
             hover: RwSignal::new(None),
             cursor: RwSignal::new(None),
+            pointer: RwSignal::new(None),
             place: RwSignal::new(String::new()),
             announced: RwSignal::new(String::new()),
-            dragging: RwSignal::new(false),
+            dragging: RwSignal::new(None),
             texts: RwSignal::new(HashMap::from([(SHIPPED[0].id.to_owned(), Arc::from(FIRST_TEXT))])),
         };
         let source = Memo::new(move |_| state.with(|s| s.source.clone()));

@@ -276,3 +276,42 @@ test("a few hundred buffers are packed and drawn within a frame's time", () =>
     console.log(`a step of a drag: median ${times[15].toFixed(1)} ms, slowest ${times[29].toFixed(1)} ms`);
     assert.ok(times[15] < 100, `${times[15]} ms`);
   }));
+
+test("a finger drags too", () =>
+  withPage({ width: 360, height: 740, touch: true }, async (page) => {
+    const handle = endOf(page);
+    await handle.scrollIntoViewIfNeeded();
+    const column = await columnWidth(page);
+    await handle.scrollIntoViewIfNeeded();
+    const { x, y, width, height } = await handle.boundingBox();
+    const client = await page.context().newCDPSession(page);
+    const touch = (type, dx) =>
+      client.send("Input.dispatchTouchEvent", {
+        type,
+        touchPoints: dx === undefined ? [] : [{ x: x + width / 2 + dx, y: y + height / 2 }],
+      });
+    await touch("touchStart", 0);
+    for (let i = 1; i <= 4; i++) await touch("touchMove", i * column);
+    await touch("touchEnd");
+    await settled(page);
+    const expected = first.ends[3];
+    assert.deepEqual({ end: await now(handle), ...(await numbers(page)) }, expected);
+    assert.equal(await page.evaluate(() => visualViewport.scale), 1);
+    await screenshot(page, "touched-360-light", { fullPage: false });
+  }));
+
+test("forced colours, print and 320 px keep everything readable", async () => {
+  await withPage({ forcedColors: true }, async (page) => {
+    await screenshot(page, "forced-colors-1280", { fullPage: false });
+    await expectAccessible(page);
+  });
+  await withPage({ width: 320, height: 640 }, async (page) => {
+    await expectNoSidewaysScroll(page);
+    await screenshot(page, "page-320");
+  });
+  await withPage({ scheme: "dark" }, async (page) => {
+    await page.emulateMedia({ media: "print" });
+    await screenshot(page, "print");
+    assert.ok(await page.getByRole("button", { name: "Undo" }).isHidden());
+  });
+});

@@ -365,7 +365,11 @@ impl Change {
         if self.after == self.before {
             format!("The temporaries still need {}.", bytes(self.after))
         } else {
-            format!("The temporaries now need {}: {}.", bytes(self.after), difference(self.before, self.after))
+            format!(
+                "The temporaries now need {}: {}.",
+                bytes(self.after),
+                difference(self.before, self.after)
+            )
         }
     }
 
@@ -377,12 +381,8 @@ impl Change {
             let kept = if self.moved.is_empty() { "Nothing moved: every" } else { "Every" };
             return format!("{kept} sharing can still hold.");
         };
-        let mut out = format!(
-            "{} no longer shares with {}: {}.",
-            name(first.value),
-            name(first.with),
-            first.words
-        );
+        let mut out =
+            format!("{} no longer shares with {}: {}.", name(first.value), name(first.with), first.words);
         let rest: Vec<String> = self.broken[1..].iter().map(|b| name(b.with)).collect();
         if !rest.is_empty() {
             _ = write!(out, " Nor does it with {}.", list(&rest, 3));
@@ -440,5 +440,57 @@ mod tests {
         assert_eq!(list(&names[..2], 2), "a and b");
         assert_eq!(list(&names[..3], 2), "a, b and c");
         assert_eq!(list(&names, 2), "a, b and 3 more");
+    }
+
+    /// `a` is read for the last time where `c` is written; `c` is the result of a transposition, so it cannot work in
+    /// place, and of an addition in `d`, which can.
+    const SMALL: &str = "\
+HloModule small, is_scheduled=true
+
+ENTRY main {
+  p = f32[8,8]{1,0} parameter(0)
+  a = f32[8,8]{1,0} add(p, p)
+  c = f32[8,8]{1,0} transpose(a), dimensions={1,0}
+  d = f32[8,8]{1,0} add(c, c)
+  e = f32[8,8]{1,0} copy(d)
+  ROOT f = f32[8,8]{1,0} transpose(e), dimensions={1,0}
+}
+";
+
+    fn check(a: &str, b: &str, expected: &str) {
+        let module = hlo::read(SMALL).module.expect("a module");
+        let target = analysis::Target::detect(&module);
+        let orders = analysis::Orders::guess(&module, &target);
+        let facts = Facts::new(&module, orders, target).expect("facts");
+        let find = |name: &str| {
+            facts
+                .values()
+                .map(|v| v.id)
+                .find(|v| facts.label(&module, *v) == name)
+                .expect("a value of that name")
+        };
+        let (a, b) = (find(a), find(b));
+        let said = interference(&module, &facts, &facts.ranges, a, b)
+            .map_or("they may share".to_owned(), |why| interference_words(&module, &facts, a, b, &why));
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn refusals_in_words() {
+        check("a", "d", "they may share");
+        check("c", "d", "they may share");
+        check("p", "c", "p and c are both alive from step 2 to step 3");
+        check(
+            "a",
+            "c",
+            "a is wanted until step 2, the very step that writes c; closed ranges that touch do overlap, and \
+             a transpose does not work element by element on a, so it cannot work in place",
+        );
+        check(
+            "d",
+            "e",
+            "d is wanted until step 4, the very step that writes e; closed ranges that touch do overlap, and \
+             a copy must not stand where its source stands",
+        );
     }
 }

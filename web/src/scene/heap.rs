@@ -43,7 +43,7 @@ fn address(at: u64, step: u64) -> String {
     match step {
         _ if at == 0 => "0".to_owned(),
         0..0x1_0000 => grouped(at),
-        0x1_0000..0x4000_0000 if at % (1 << 20) == 0 => format!("{} MiB", at >> 20),
+        0x1_0000..0x4000_0000 if at.is_multiple_of(1 << 20) => format!("{} MiB", at >> 20),
         0x1_0000..0x4000_0000 => format!("{} KiB", grouped(at >> 10)),
         _ => binary(at),
     }
@@ -81,7 +81,13 @@ pub fn heap(
         scene.line(Layer::Grid, k as u32, (steps.left, y(at)), (across, 0.0));
         // The slab's own end is labelled below; no second number is put on top of it.
         if (y(at) - y(size)).abs() >= 12.0 {
-            scene.text(Layer::Axis, k as u32, (steps.left - 6.0, y(at) + 3.8), Anchor::End, address(at, step));
+            scene.text(
+                Layer::Axis,
+                k as u32,
+                (steps.left - 6.0, y(at) + 3.8),
+                Anchor::End,
+                address(at, step),
+            );
         }
     }
     for (k, step) in steps.ticks(34.0).enumerate() {
@@ -104,7 +110,8 @@ pub fn heap(
         let h = (item.size as f64 * scale).max(2.0);
         scene.rect(Layer::RowMark, 0, (steps.left, y(item.offset) - h), (across, h));
     }
-    let mates: Vec<u32> = chosen.map_or_else(Vec::new, |c| now.mates(c.value).iter().map(|m| m.value).collect());
+    let mates: Vec<u32> =
+        chosen.map_or_else(Vec::new, |c| now.mates(c.value).iter().map(|m| m.value).collect());
     let mut items: Vec<&Item> = now.temps().collect();
     items.sort_by_key(|i| (i.start, i.end, i.value));
     let mut moved = 0;
@@ -246,10 +253,11 @@ mod tests {
 
     #[test]
     fn addresses_are_short() {
-        let labels: Vec<_> = [(0, 64), (4096, 4096), (1 << 19, 1 << 19), (1 << 22, 1 << 19), (3 << 30, 1 << 30)]
-            .into_iter()
-            .map(|(at, step)| address(at, step))
-            .collect();
+        let labels: Vec<_> =
+            [(0, 64), (4096, 4096), (1 << 19, 1 << 19), (1 << 22, 1 << 19), (3 << 30, 1 << 30)]
+                .into_iter()
+                .map(|(at, step)| address(at, step))
+                .collect();
         assert_eq!(labels, ["0", "4,096", "512 KiB", "4 MiB", "3.0 GiB"]);
     }
 

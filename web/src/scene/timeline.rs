@@ -100,8 +100,7 @@ pub fn timeline(base: &Picture, now: &Picture, options: Options<'_>) -> Timeline
         scene.line(Layer::Peak, 0, (steps.middle(peak), top - 4.0), (0.0, bottom - top + 4.0));
     }
 
-    let mates: Vec<u32> =
-        selected.map_or_else(Vec::new, |s| now.mates(s).iter().map(|m| m.value).collect());
+    let mates: Vec<u32> = selected.map_or_else(Vec::new, |s| now.mates(s).iter().map(|m| m.value).collect());
     for (r, row) in rows.iter().enumerate() {
         let y = top + row_height * r as f64;
         let holds = selected.is_some_and(|s| row.values.contains(&s));
@@ -290,7 +289,7 @@ mod tests {
     use super::super::tests::picture;
     use super::*;
 
-    fn options<'a>(width: f64, selected: Option<u32>, at_end: &'a [Threshold]) -> Options<'a> {
+    fn options(width: f64, selected: Option<u32>, at_end: &[Threshold]) -> Options<'_> {
         Options { width, all_rows: false, selected, lost: &[], at_end, at_start: &[], peak: Some(3) }
     }
 
