@@ -111,8 +111,36 @@ pub enum Reason {
     },
     /// A limit put them into different heaps.
     OtherHeap,
-    /// They could have shared; the packer found another place that fits better.
-    BestFit,
+    /// They could have shared; the packer put the later one elsewhere.
+    BestFit {
+        /// The value that had its place first.
+        earlier: ValueId,
+        /// The other one.
+        later: ValueId,
+        /// Why it was put elsewhere.
+        fit: Fit,
+    },
+}
+
+/// Why the packer did not put a value where another stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// Somebody else was there by then: this value, at a time at which the later one is wanted.
+    Taken(ValueId),
+    /// Another free chunk is smaller, or as small and lower.
+    Tighter {
+        /// The first byte of the chosen one and the byte after its last.
+        chosen: (u64, u64),
+        /// The same of the one with the place of the earlier value.
+        other: (u64, u64),
+    },
+    /// It was put at the start of the very chunk that has the place, and does not reach it.
+    StartOfChunk {
+        /// The first byte of the chunk.
+        from: u64,
+    },
+    /// The packer works in an order of its own, so that the place was not among those it weighed.
+    NotWeighed,
 }
 
 impl Reason {
@@ -137,7 +165,7 @@ impl Reason {
             Self::NeverTried { .. } => "never-tried",
             Self::HeapClock { .. } => "heap-clock",
             Self::OtherHeap => "other-heap",
-            Self::BestFit => "best-fit",
+            Self::BestFit { .. } => "best-fit",
         }
     }
 }
@@ -354,61 +382,108 @@ impl Search<'_> {
         let run_of = |v: ValueId| {
             runs.iter().find(|r| r.packing.heaps.iter().any(|h| h.chunk(BufferKey(v.0)).is_some()))
         };
-        let (Some(run), Some(_)) = (run_of(a), run_of(b)) else { return Reason::BestFit };
+        let (Some(run), Some(_)) = (run_of(a), run_of(b)) else { return Reason::OtherHeap };
         let heap_of = |v: ValueId| run.packing.heaps.iter().position(|h| h.chunk(BufferKey(v.0)).is_some());
         if heap_of(a) != heap_of(b) {
             return Reason::OtherHeap;
         }
-        match heap_meeting(run, a, b) {
+        let clock = HeapClock::new(run);
+        match clock.meeting(a, b) {
             Some((first, second)) => Reason::HeapClock { first, second },
-            None => Reason::BestFit,
+            None => clock.best_fit(run, a, b),
         }
     }
 }
 
-/// Two values, one in the place of each, that are alive at the same tick of the heap's clock (10.2, 10.4), the one that
-/// begins first in front.
-fn heap_meeting(run: &HeapRun, a: ValueId, b: ValueId) -> Option<(ValueId, ValueId)> {
-    let mut group: BTreeMap<BufferKey, BufferKey> = BTreeMap::new();
-    let mut ticks: BTreeMap<BufferKey, (usize, usize)> = BTreeMap::new();
-    for (tick, event) in run.events.iter().enumerate() {
-        let buffer = event.buffer();
-        match event {
-            Event::Alloc { .. } => {
-                group.insert(buffer, buffer);
-                ticks.insert(buffer, (tick, usize::MAX));
-            }
-            Event::Share { with, .. } => {
-                let root = group.get(with).copied().unwrap_or(*with);
-                group.insert(buffer, root);
-                ticks.insert(buffer, (tick, usize::MAX));
-            }
-            Event::Free { .. } => {
-                if let Some(t) = ticks.get_mut(&buffer) {
-                    t.1 = tick;
+/// Who is in whose place on the heap's clock, and when (10.2, 10.4).
+struct HeapClock {
+    /// For each buffer the one that was allocated, whose place it shares.
+    leader: BTreeMap<BufferKey, BufferKey>,
+    /// For each of these, whoever is in its place, with the first and the last tick.
+    members: BTreeMap<BufferKey, Vec<(BufferKey, u32, u32)>>,
+}
+
+impl HeapClock {
+    fn new(run: &HeapRun) -> Self {
+        let mut leader: BTreeMap<BufferKey, BufferKey> = BTreeMap::new();
+        let mut ticks: BTreeMap<BufferKey, (u32, u32)> = BTreeMap::new();
+        for (tick, event) in (0..).zip(&run.events) {
+            let buffer = event.buffer();
+            let with = match event {
+                Event::Alloc { .. } => buffer,
+                Event::Share { with, .. } => leader.get(with).copied().unwrap_or(*with),
+                Event::Free { .. } => {
+                    if let Some(t) = ticks.get_mut(&buffer) {
+                        t.1 = tick;
+                    }
+                    continue;
+                }
+            };
+            leader.insert(buffer, with);
+            ticks.insert(buffer, (tick, u32::MAX));
+        }
+        let mut members: BTreeMap<BufferKey, Vec<(BufferKey, u32, u32)>> = BTreeMap::new();
+        for (buffer, (from, to)) in ticks {
+            members.entry(leader[&buffer]).or_default().push((buffer, from, to));
+        }
+        Self { leader, members }
+    }
+
+    fn leader(&self, v: ValueId) -> BufferKey {
+        let key = BufferKey(v.0);
+        self.leader.get(&key).copied().unwrap_or(key)
+    }
+
+    /// Two values, one in the place of each, that are alive at the same tick; the one that begins first in front.
+    fn meeting(&self, a: ValueId, b: ValueId) -> Option<(ValueId, ValueId)> {
+        let members = |v: ValueId| {
+            let mut out = self.members.get(&self.leader(v)).cloned().unwrap_or_default();
+            // The value itself is the best witness.
+            out.sort_by_key(|(k, ..)| (k.0 != v.0, *k));
+            out
+        };
+        let (ours, theirs) = (members(a), members(b));
+        for (x, s, e) in &ours {
+            for (y, t, f) in &theirs {
+                if s <= f && t <= e {
+                    let (x, y) = (ValueId(x.0), ValueId(y.0));
+                    return Some(if s <= t { (x, y) } else { (y, x) });
                 }
             }
         }
+        None
     }
-    let members = |v: ValueId| -> Vec<(BufferKey, (usize, usize))> {
-        let root = group.get(&BufferKey(v.0)).copied();
-        let mut out: Vec<_> =
-            ticks.iter().filter(|(k, _)| group.get(k).copied() == root).map(|(k, t)| (*k, *t)).collect();
-        // The value itself is the best witness.
-        out.sort_by_key(|(k, _)| (k.0 != v.0, *k));
-        out
-    };
-    let (ours, theirs) = (members(a), members(b));
-    for (x, (s, e)) in &ours {
-        for (y, (t, f)) in &theirs {
-            if s <= f && t <= e {
-                return Some(if s <= t {
-                    (ValueId(x.0), ValueId(y.0))
-                } else {
-                    (ValueId(y.0), ValueId(x.0))
-                });
-            }
+
+    fn best_fit(&self, run: &HeapRun, a: ValueId, b: ValueId) -> Reason {
+        let placements: Vec<_> = run.packing.heaps.iter().flat_map(|h| &h.placements).collect();
+        let number = |v: ValueId| placements.iter().position(|p| p.buffer == self.leader(v));
+        let (earlier, later) = if number(a) <= number(b) { (a, b) } else { (b, a) };
+        let (Some(first), Some(second)) = (number(earlier), number(later)) else {
+            return Reason::BestFit { earlier, later, fit: Fit::NotWeighed };
+        };
+        let (place, needed) = (*placements[first], placements[second].size);
+        // Somebody who was placed in between, there and at that time.
+        let blocks = placements[..second].iter().find_map(|p| {
+            let here = p.offset < place.offset.saturating_add(needed)
+                && place.offset < p.offset.saturating_add(p.size);
+            let (other, _) = self
+                .meeting(later, ValueId(p.buffer.0))
+                .filter(|_| here)
+                .map(|(x, y)| if self.leader(x) == p.buffer { (x, y) } else { (y, x) })?;
+            Some(other)
+        });
+        if let Some(by) = blocks {
+            return Reason::BestFit { earlier, later, fit: Fit::Taken(by) };
         }
+        let options = packing::Options { algorithm: run.packing.chosen, ..run.options };
+        let chunks = packing::free_chunks_at(&run.events, &options, second).unwrap_or_default();
+        let chosen = chunks.iter().find(|c| c.is_chosen);
+        let other = chunks.iter().find(|c| c.offset <= place.offset && place.offset < c.end);
+        let fit = match (chosen, other) {
+            (Some(c), Some(o)) if c == o => Fit::StartOfChunk { from: c.offset },
+            (Some(c), Some(o)) => Fit::Tighter { chosen: (c.offset, c.end), other: (o.offset, o.end) },
+            _ => Fit::NotWeighed,
+        };
+        Reason::BestFit { earlier, later, fit }
     }
-    None
 }

@@ -130,9 +130,7 @@ pub fn interference_words(
             let opcode = module.str(user.opcode_name);
             let reason = match why {
                 Touching::Copy => "a copy must not stand where its source stands".to_owned(),
-                Touching::NotAnOperand => {
-                    format!("{} does not read {}, so it cannot write over it", name(starts), name(ends))
-                }
+                Touching::NotAnOperand => explain::not_an_operand(module, facts, ends, starts),
                 Touching::Clause(clause) => clause_words(clause, opcode, &name(ends)),
             };
             format!(

@@ -1,12 +1,15 @@
 //! Sentences of an [`Explanation`].
 
 use super::{an, bytes, grouped, interference_words, refusal};
-use crate::explain::{Explanation, Reason, Until};
+use crate::explain::{Explanation, Fit, Reason, Until};
 use crate::{AllocationId, NewKind, Placed};
 use analysis::chain::{Link, LinkKind};
 use analysis::sharing::{Clause, Interference};
 use analysis::{Facts, LiveRange, ValueId};
 use hlo::Module;
+
+/// Free chunks that end beyond this go on for ever.
+const FOR_EVER: u64 = 1 << 62;
 
 /// Why two values do or do not share, in a few sentences: the answer first, then the reason.
 #[must_use]
@@ -118,7 +121,10 @@ fn reason(module: &Module, facts: &Facts, reason: &Reason) -> String {
             name(*value)
         ),
         Reason::NeverTried { value, was_too_late: false } => {
-            format!("They could, but another allocation was found first, and that of {} was not tried.", name(*value))
+            format!(
+                "They could, but another allocation was found first, and that of {} was not tried.",
+                name(*value)
+            )
         }
         Reason::HeapClock { first, second } => format!(
             "The heap takes one event after another, and there {} begins before {} is free; only a value that is written over its operand is spared that.",
@@ -126,8 +132,35 @@ fn reason(module: &Module, facts: &Facts, reason: &Reason) -> String {
             name(*first)
         ),
         Reason::OtherHeap => "A limit on the size of a heap put them into different ones.".to_owned(),
-        Reason::BestFit => {
-            "They could have: nothing stands against it, but the packer found a tighter place when it came to them.".to_owned()
+        Reason::BestFit { earlier, later, fit } => {
+            let (earlier, later) = (name(*earlier), name(*later));
+            let chunk = |(from, to): (u64, u64)| {
+                if to < FOR_EVER {
+                    format!("from {} to {}", grouped(from), grouped(to))
+                } else {
+                    format!("from {} on", grouped(from))
+                }
+            };
+            let why = match fit {
+                Fit::Taken(by) => {
+                    format!("by then {} was there, which is alive together with {later}", name(*by))
+                }
+                Fit::Tighter { chosen, other } => format!(
+                    "the free chunk {} fits {later} more tightly than the one {}",
+                    chunk(*chosen),
+                    chunk(*other)
+                ),
+                Fit::StartOfChunk { from } => {
+                    format!(
+                        "it was put at the start, {}, of a free chunk that reaches so far",
+                        grouped(*from)
+                    )
+                }
+                Fit::NotWeighed => "that place was not among those the packer weighed".to_owned(),
+            };
+            format!(
+                "Nothing between the two stands against it, but the packer places one after another: {earlier} had its place when the turn came to {later}, and {why}."
+            )
         }
     }
 }
@@ -178,5 +211,29 @@ fn allowed(clause: Clause, opcode: &str) -> String {
         Clause::MatmulWorkspace | Clause::ConstantOperand | Clause::ShapesDiffer => {
             "that is allowed".to_owned()
         }
+    }
+}
+
+/// Why a value that ends where another is written cannot be written over although nothing was asked of the operation: a
+/// clause without its full stop.
+///
+/// XLA looks at the place where the value stands last, in a loop's result say; the instruction may well read it by
+/// another name.
+pub(super) fn not_an_operand(module: &Module, facts: &Facts, ends: ValueId, starts: ValueId) -> String {
+    let (old, new) = (facts.label(module, ends), facts.label(module, starts));
+    let user = facts.defining(starts);
+    let reads = facts.value(ends).uses.iter().any(|u| u.user == user);
+    match facts.ranges.get(ends).filter(|_| reads) {
+        Some(range) => {
+            let last = range.end_position;
+            let shape = module.instruction(last.instruction).shape;
+            let index = &module.shapes.subshapes(shape)[last.sub as usize].index;
+            let index = if module.shapes.is_tuple(shape) { index.to_string() } else { String::new() };
+            format!(
+                "though {new} reads {old}, only the place where that stands last could be handed over, {}{index}, which {new} does not read",
+                module.name_of(last.instruction)
+            )
+        }
+        None => format!("{new} does not read {old}, so it cannot write over it"),
     }
 }

@@ -4,7 +4,7 @@ use crate::input::{AssignmentArguments, ModuleArguments, Program};
 use crate::names::find;
 use crate::{Answer, Failure, say};
 use analysis::{LiveRange, ValueId};
-use assigner::explain::{Explanation, Reason, Until};
+use assigner::explain::{Explanation, Fit, Reason, Until};
 use assigner::{AllocationId, Placed, words};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
@@ -95,7 +95,18 @@ fn evidence(program: &Program, reason: &Reason) -> Value {
     let (module, facts) = (&program.module, &program.facts);
     let name = |v: &ValueId| facts.label(module, *v);
     match reason {
-        Reason::Same | Reason::OtherHeap | Reason::BestFit => json!({}),
+        Reason::Same | Reason::OtherHeap => json!({}),
+        Reason::BestFit { earlier, later, fit } => {
+            let fit = match fit {
+                Fit::Taken(by) => json!({"taken_by": name(by)}),
+                Fit::Tighter { chosen, other } => {
+                    json!({"chosen": [chosen.0, chosen.1], "other": [other.0, other.1]})
+                }
+                Fit::StartOfChunk { from } => json!({"start_of_chunk": from}),
+                Fit::NotWeighed => Value::Null,
+            };
+            json!({"earlier": name(earlier), "later": name(later), "fit": fit})
+        }
         Reason::MustAlias(links) => {
             let links: Vec<Value> = links
                 .iter()

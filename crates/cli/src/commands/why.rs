@@ -209,6 +209,7 @@ fn in_words(program: &Program, assignment: &Assignment, story: &Story<'_>) -> St
                     grouped(to)
                 )
             }
+            Some((0, _)) => writeln!(out, "In its time nothing was there yet."),
             Some((from, _)) => {
                 writeln!(
                     out,
