@@ -31,7 +31,10 @@ pub fn event(decision: &Decision) -> Option<String> {
             allocation.0
         ),
         Decision::Reuse { operand, allocation, buffer } => {
-            format!(r#"{{"event":"reuse","operand":{operand},"allocation":{},"buffer":{buffer}}}"#, allocation.0)
+            format!(
+                r#"{{"event":"reuse","operand":{operand},"allocation":{},"buffer":{buffer}}}"#,
+                allocation.0
+            )
         }
         Decision::Delay { value } => format!(r#"{{"event":"delay","value":{value}}}"#),
         Decision::Place { allocation, size, offset, value } => format!(

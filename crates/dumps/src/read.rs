@@ -150,7 +150,8 @@ pub fn everything(text: &str) -> (Dump, Vec<Diagnostic>) {
 /// Does the text hold allocations? A module's own text does not.
 #[must_use]
 pub fn is_buffer_assignment(text: &str) -> bool {
-    text.lines().any(|line| line.contains("BufferAssignment:") || line.trim_start().starts_with("allocation "))
+    text.lines()
+        .any(|line| line.contains("BufferAssignment:") || line.trim_start().starts_with("allocation "))
 }
 
 /// Which section a line begins.
