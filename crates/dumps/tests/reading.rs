@@ -332,7 +332,15 @@ allocation 1: size 4, prealloc";
 7:10: the end of the file, expected `-` and the end of the range; the file seems to be cut off here
 "
     );
-    assert_eq!(read::live_range("x").1.len(), 2);
+    assert_eq!(
+        remarks("allocation 0: size 8, constant:\n value: <1 c @0> (size=8,offset=0): (f32[2"),
+        "2:43: the end of the file, expected the rest of the shape; the file seems to be cut off here\n"
+    );
+    assert_eq!(
+        remarks("allocation 0: size 8, constant:\n value: <1 c @0> (size=8,offset=0): f32"),
+        "2:40: warning: the end of the file, expected the end of a line; the file may be cut off here\n"
+    );
+    assert_eq!(read::live_range("x\n").1.len(), 2);
     assert_eq!(
         read::buffer_assignment("").1[0].to_string(),
         "1:1: another kind of text, expected `BufferAssignment:`"

@@ -177,7 +177,10 @@ fn in_json(
             let mut fields = value(program, assignment, *v);
             fields.insert("bytes".to_owned(), json!(size));
             fields.insert("cumulative".to_owned(), json!(sum));
-            fields.insert("share".to_owned(), json!(share(*size, peak.total) / 100.0));
+            fields.insert(
+                "share".to_owned(),
+                json!(if peak.total == 0 { 0.0 } else { *size as f64 / peak.total as f64 }),
+            );
             Value::Object(fields)
         })
         .collect();

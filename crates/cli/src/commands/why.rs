@@ -164,7 +164,12 @@ fn in_words(program: &Program, assignment: &Assignment, story: &Story<'_>) -> St
         };
         return out;
     }
-    for t in &story.trials {
+    for (i, t) in story.trials.iter().enumerate() {
+        // An allocation may be offered twice, as that of an operand and as one of all.
+        let is_again = |other: &Trial<'_>| (other.made_for, other.refusal) == (t.made_for, t.refusal);
+        if t.refusal.is_some() && story.trials[..i].iter().any(is_again) {
+            continue;
+        }
         let what = match (t.made_for, t.allocation) {
             (Some(v), Some(a)) => format!("allocation {} ({})", a.0, name(v)),
             (Some(v), None) => format!("the allocation of {}", name(v)),
@@ -251,7 +256,7 @@ fn in_json(program: &Program, assignment: &Assignment, story: &Story<'_>) -> Val
             "placements": h.count,
             "offset": h.offset,
             "size": h.size,
-            "free_chunk": h.chunk.map(|(from, to)| json!([from, to])),
+            "free_chunk": h.chunk.map(|(from, to)| json!([from, Some(to).filter(|to| *to < FOR_EVER)])),
             "place_of": name(h.leader),
         })
     });

@@ -216,7 +216,15 @@ fn value(line: Line<'_>) -> Read<PlacedRecord> {
     at.expect(",offset=")?;
     let offset = at.number()?;
     at.expect("): ")?;
-    Ok(PlacedRecord { value, size, offset, shape: at.rest().trim_end().to_owned(), line: line.number() })
+    let shape = at.rest().trim_end();
+    let count = |open: [char; 2]| shape.matches(open).count();
+    if shape.is_empty()
+        || count(['[', '(']) + shape.matches('{').count() != count([']', ')']) + shape.matches('}').count()
+    {
+        at.skip(at.rest().len());
+        return at.fail("expected the rest of the shape");
+    }
+    Ok(PlacedRecord { value, size, offset, shape: shape.to_owned(), line: line.number() })
 }
 
 fn reused_by(line: Line<'_>) -> Read<Vec<ShortValue>> {

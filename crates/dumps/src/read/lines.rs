@@ -41,6 +41,8 @@ pub(crate) struct Lines<'t> {
     offset: usize,
     number: u32,
     next: Option<Line<'t>>,
+    /// The last line, if it does not end in a newline.
+    unended: Option<Line<'t>>,
     diagnostics: Vec<Diagnostic>,
     left_out: usize,
 }
@@ -53,6 +55,7 @@ impl<'t> Lines<'t> {
             offset: text.len() - rest.len(),
             number: 0,
             next: None,
+            unended: None,
             diagnostics: Vec::new(),
             left_out: 0,
         };
@@ -79,6 +82,7 @@ impl<'t> Lines<'t> {
             before: whole[..prefix].chars().count() as u32,
             is_whole,
         });
+        self.unended = self.next.filter(|l| !l.is_whole && !l.text.is_empty());
         let taken = whole.len() + usize::from(is_whole);
         self.offset += taken;
         self.rest = &self.rest[taken..];
@@ -156,6 +160,12 @@ impl<'t> Lines<'t> {
 
     /// All remarks.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
+        if let Some(last) = self.unended
+            && !self.diagnostics.iter().any(|d| d.severity == Severity::Error && d.at.line == last.number)
+        {
+            let expected = "expected the end of a line; the file may be cut off here".to_owned();
+            self.report(Severity::Warning, last, last.text.len(), "the end of the file".to_owned(), expected);
+        }
         if self.left_out > 0
             && let Some(last) = self.diagnostics.last()
         {

@@ -211,7 +211,7 @@ fn breakdown_line(line: Line<'_>) -> Read<BreakdownLine> {
     let start = text.find(|c: char| !matches!(c, ' ' | '│' | '├' | '└' | '─')).unwrap_or(text.len());
     // The outermost stands at column 4, every level below four further, its connector included; the first takes two more.
     let columns = text[..start].chars().count();
-    let depth = if columns <= 4 { 0 } else { (columns - 6) / 4 };
+    let depth = if columns <= 4 { 0 } else { columns.saturating_sub(6) / 4 };
     let mut at = Cursor::new(line);
     at.skip(start);
     // A name may hold anything, so the numbers are looked for from the end.

@@ -1,0 +1,135 @@
+//! Commands that read dumps: old and new, whole and broken.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Small dumps of XLA.
+fn data(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dumps/tests/data").join(name);
+    assert!(path.exists(), "{}", path.display());
+    path.display().to_string()
+}
+
+/// Runs the command; gives standard output, standard error and the exit status.
+fn run(arguments: &[&str], input: Option<&str>) -> (String, String, i32) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_bufferscope"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    if let (Some(text), Some(pipe)) = (input, &mut child.stdin) {
+        pipe.write_all(text.as_bytes()).expect("standard input");
+    }
+    let output = child.wait_with_output().expect("the command ends");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (text(output.stdout), text(output.stderr), output.status.code().unwrap_or(-1))
+}
+
+fn temporary(name: &str, text: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("bufferscope-{}-{name}", std::process::id()));
+    std::fs::write(&path, text).expect("a file");
+    path
+}
+
+#[test]
+fn presets_put_every_value_of_a_tpu_module_where_libtpu_does() {
+    let module = data("tpu/kv_cache_loop/module.txt");
+    let dump = data("tpu/kv_cache_loop/buffer-assignment.txt");
+    let text = std::fs::read_to_string(&dump).expect("the dump");
+    let mut is_preset = false;
+    let mut presets = String::from("BufferAssignment:\n");
+    for line in text.lines() {
+        if line.starts_with("allocation ") {
+            is_preset = line.contains(", color 1,");
+        }
+        if is_preset {
+            presets += line;
+            presets.push('\n');
+        }
+    }
+    let file = temporary("presets.txt", &presets);
+    let path = file.display().to_string();
+    let (out, _, status) = run(&["diff", &module, &dump, "--presets", &path], None);
+    assert_eq!(status, 0, "{out}");
+    // Without them the second memory is packed like any other.
+    assert_eq!(run(&["diff", &module, &dump], None).2, 1);
+    for command in ["assign", "decisions", "peak"] {
+        assert_eq!(run(&[command, &module, "--presets", &path], None).2, 0, "{command}");
+    }
+
+    std::fs::write(&file, presets.replace("copy-start", "kopy-start")).expect("a file");
+    let (_, error, status) = run(&["assign", &module, "--presets", &path], None);
+    assert!(status == 2 && error.contains("expected a value of the module"), "{error}");
+    std::fs::remove_file(&file).expect("the file goes");
+}
+
+#[test]
+fn dumps_of_all_ages_compare() {
+    let now = data("old/buffer-assignment.txt");
+    for other in ["old/live-range-inside.txt", "old/log-prefix.txt"] {
+        let (out, error, status) = run(&["diff", &now, &data(other)], None);
+        assert_eq!((status, error.as_str()), (0, ""), "{out}");
+    }
+    // The peak of one is in the file beside it, that of the other inside it.
+    let (out, ..) = run(&["diff", &now, &data("old/live-range-inside.txt")], None);
+    assert!(out.contains("peak of the live ranges: 8,388,612 B (8.0 MiB) at step 24 -> "), "{out}");
+}
+
+#[test]
+fn a_module_and_its_dump_are_the_same() {
+    let dump = data("cpu/kv_cache_loop/buffer-assignment.txt");
+    let module = data("cpu/kv_cache_loop/module.txt");
+    assert_eq!(run(&["diff", &module, &dump], None).2, 0);
+    let text = std::fs::read_to_string(&module).expect("the module");
+    assert_eq!(run(&["diff", "-", &dump], Some(&text)).2, 0);
+    let (out, _, status) = run(&["diff", &data("gpu/kv_cache_loop/module.txt"), &dump, "--json"], None);
+    assert_eq!(status, 1);
+    let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(json["left"]["temp_bytes"], 544);
+    assert_eq!(json["right"]["temp_bytes"], 416);
+}
+
+#[test]
+fn bad_input_is_named() {
+    let dump = data("old/buffer-assignment.txt");
+    let text = std::fs::read_to_string(&dump).expect("the dump");
+    let cut = temporary("cut.txt", &text[..text.len() - 20]);
+    let path = cut.display().to_string();
+    let (_, error, status) = run(&["diff", &path, &dump], None);
+    assert_eq!(status, 2);
+    assert!(error.contains("the file seems to be cut off here"), "{error}");
+    std::fs::remove_file(&cut).expect("the file goes");
+
+    let module = data("cpu/kv_cache_loop/module.txt");
+    let cases = [
+        (
+            ["explain", &module, "dott", "dot"],
+            "`dott`, expected an instruction of the module; there is dot\n",
+        ),
+        (
+            ["explain", &module, "while.1{9}", "dot"],
+            "`while.1{9}`, expected an index into (s32[], f32[16,64], f32[64], f32[64,64])\n",
+        ),
+        (["shares", &module, "dot", "while.1{"], "`while.1{`, expected a `}` at the end\n"),
+        (["shares", &module, "dot", "999999"], "`999999`, expected an instruction of the module\n"),
+    ];
+    for (arguments, expected) in cases {
+        let (_, error, status) = run(&arguments, None);
+        assert_eq!((error.as_str(), status), (expected, 2));
+    }
+    assert_eq!(run(&["peak", "no such file"], None).2, 2);
+}
+
+#[test]
+fn values_go_by_name_and_by_number() {
+    let module = data("cpu/kv_cache_loop/module.txt");
+    let by_name = run(&["why", &module, "%while.1{0}"], None);
+    let (json, ..) = run(&["why", &module, "while.1{0}", "--json"], None);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let number = json["value"]["id"].to_string();
+    assert_eq!(run(&["why", &module, &number], None), by_name);
+    assert_eq!(by_name.2, 0);
+}
