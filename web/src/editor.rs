@@ -142,7 +142,6 @@ fn Pane() -> impl IntoView {
     });
     let go = move |line: u32| {
         if let Some(area) = area.get_untracked() {
-            area.set_scroll_top((f64::from(line - 1) * LINE - LINE * 4.0).max(0.0) as i32);
             _ = area.focus();
             let at: usize = area
                 .value()
@@ -151,6 +150,9 @@ fn Pane() -> impl IntoView {
                 .map(|l| l.encode_utf16().count())
                 .sum();
             _ = area.set_selection_range(at as u32, at as u32);
+            // Last, because focus scrolls to the caret as well, but wherever it likes.
+            area.set_scroll_top((f64::from(line - 1) * LINE - LINE * 4.0).max(0.0) as i32);
+            area.set_scroll_left(0);
         }
     };
     view! {

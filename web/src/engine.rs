@@ -169,6 +169,10 @@ impl Run {
             let Some(v) = facts.find_value(value) else { continue };
             let instruction = module.instruction(facts.defining(value));
             let place = assignment.place(value);
+            let mut reads: Vec<u32> =
+                v.uses.iter().filter_map(|u| facts.clock.time(u.user)).map(|s| s.0).collect();
+            reads.sort_unstable();
+            reads.dedup();
             picture.items.push(Item {
                 value: value.0,
                 buffer: v.buffer.0,
@@ -178,6 +182,7 @@ impl Run {
                 line: line(instruction.text.start),
                 start: range.start.0,
                 end: range.end.0,
+                reads,
                 bytes: facts.value_bytes(value),
                 slab: place.map(|(a, _)| a.index()),
                 offset: place.map_or(0, |(_, p)| p.offset),

@@ -1032,7 +1032,8 @@ fn Legend() -> impl IntoView {
     view! {
         <ul class="legend" aria-label="Legend">
             <li><span class="swatch bar"></span>"a value: alive in each column it covers"</li>
-            <li><span class="swatch mate"></span>"outlined: at the selected value's address, another time"</li>
+            <li><span class="swatch mate"></span>"at the selected value's address, another time"</li>
+            <li><span class="swatch read"></span>"a read of the selected value"</li>
             <li><span class="swatch hole"></span>"free"</li>
             <li><span class="swatch pad"></span>"alignment padding"</li>
             <li><span class="swatch ghost"></span>"where it was"</li>

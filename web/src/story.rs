@@ -66,14 +66,16 @@ pub fn why(run: &Run, value: u32) -> String {
         return format!("{} has no memory of its own.", item.name);
     };
     let mut out = format!(
-        "{} ({}) is alive from step {}, where {} runs, to step {}, {}",
+        "{} ({}) is alive from step {} to step {}",
         item.name,
         both(item.bytes),
         item.start,
-        picture.step_name(item.start),
         item.end,
-        picture.step_name(item.end)
     );
+    // Not every range ends with a read: some are cut or stretched by what they must share with.
+    if item.reads.last() == Some(&item.end) {
+        _ = write!(out, ", where {} reads it last", picture.step_name(item.end));
+    }
     if !picture.is_temp(item) {
         let what = match slab.kind {
             SlabKind::Parameter => "the caller's memory for a parameter",

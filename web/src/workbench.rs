@@ -200,6 +200,10 @@ impl Workbench {
     }
 
     fn open(self, source: Source, text: Arc<str>) {
+        // A text that is being changed keeps its selected value, by name: numbers may have moved.
+        let kept = self.selected.get_untracked().filter(|_| matches!(source, Source::Own(_))).and_then(|v| {
+            self.opened.with_untracked(|o| Some(o.as_ref()?.original.picture.item(v)?.name.clone()))
+        });
         let opened = engine::open(&text);
         self.text.set(text);
         self.hover.set(None);
@@ -208,7 +212,11 @@ impl Workbench {
             Ok(opened) => {
                 self.problems.set(opened.remarks.clone());
                 self.opened_from.set(Some(source));
+                let kept = kept.and_then(|name| opened.find(&name));
                 self.opened.set(Some(Shared::new(opened)));
+                if kept.is_some() && self.state.with_untracked(|s| s.selection == Selection::Suggested) {
+                    self.select(kept);
+                }
             }
             Err(problems) => self.problems.set(problems),
         }

@@ -33,6 +33,8 @@ pub struct Item {
     pub start: u32,
     /// Wanted until this step, inclusive.
     pub end: u32,
+    /// The steps that read it.
+    pub reads: Vec<u32>,
     /// Its own size in bytes.
     pub bytes: u64,
     /// The slab it stands in, an index into [`Picture::slabs`].
@@ -234,6 +236,8 @@ pub enum Layer {
     Band,
     /// The closed ends of bars.
     Cap,
+    /// Steps that read the selected value.
+    Read,
     /// Where something was.
     Ghost,
     /// The step of the peak.
@@ -248,13 +252,14 @@ pub enum Layer {
 
 impl Layer {
     /// All, back to front.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Ground,
         Self::Grid,
         Self::RowMark,
         Self::Padding,
         Self::Band,
         Self::Cap,
+        Self::Read,
         Self::Ghost,
         Self::Peak,
         Self::Label,
@@ -271,6 +276,7 @@ impl Layer {
             Self::Padding => "padding",
             Self::Band => "band",
             Self::Cap => "cap",
+            Self::Read => "read",
             Self::Ghost => "ghost",
             Self::Peak => "peak",
             Self::Label => "label",

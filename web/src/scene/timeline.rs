@@ -139,6 +139,14 @@ pub fn timeline(base: &Picture, now: &Picture, options: Options<'_>) -> Timeline
                 mark.value = Some(item.value);
                 mark.hue = Some(item.hue);
             }
+            if selected == Some(item.value) {
+                // Who reads it, as the module has it: what its end is made of.
+                for read in item.reads.iter().filter(|r| (item.start..=item.end).contains(r)) {
+                    let w = (steps.column * 0.5).clamp(1.5, 4.0);
+                    let at = (steps.middle(*read) - w / 2.0, y + row_height - 6.0);
+                    scene.rect(Layer::Read, *read, at, (w, 4.5));
+                }
+            }
             let base_line = y + row_height / 2.0 + 3.6;
             if k == 0 {
                 let name = fit(&item.name, x - 6.0);
