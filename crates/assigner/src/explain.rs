@@ -3,7 +3,7 @@
 use crate::{AllocationId, Assignment, Decision, HeapRun, NewKind, Placed, Refusal};
 use analysis::chain::{Link, chain};
 use analysis::ranges::LiveRanges;
-use analysis::sharing::{Clause, Interference, interference, may_write_over};
+use analysis::sharing::{Clause, Interference, Touching, interference, may_write_over};
 use analysis::{BufferId, Color, Facts, LiveRange, Step, ValueId};
 use hlo::{InstructionId, Module};
 use packing::{BufferKey, Event};
@@ -272,16 +272,22 @@ impl Search<'_> {
         };
         let (first, second, early, late) =
             if (x.start, x.end) <= (y.start, y.end) { (a, b, x, y) } else { (b, a, y, x) };
-        if early.end == late.start
-            && let Ok(clause) = may_write_over(self.module, self.facts, early.end_position, second)
-        {
-            return Reason::WrittenOver { ends: first, starts: second, at: late.start, clause };
+        if early.end == late.start {
+            let by_last_place = may_write_over(self.module, self.facts, early.end_position, second);
+            if let Ok(clause) = by_last_place.or_else(|_| self.heap_lets_write_over(first, second)) {
+                return Reason::WrittenOver { ends: first, starts: second, at: late.start, clause };
+            }
         }
         match self.interference(a, b) {
             // A heap may put a value where its range ends early; the assignment is shown as it is.
             Some(why) => self.interferes(a, b, why),
             None => Reason::Disjoint { first, second },
         }
+    }
+
+    /// The heap asks of the place that defines a value what the assigner asks of the one where it stands last (10.1).
+    fn heap_lets_write_over(&self, ends: ValueId, starts: ValueId) -> Result<Clause, Touching> {
+        may_write_over(self.module, self.facts, self.facts.value(ends).defined_at(), starts)
     }
 
     fn interferes(&self, a: ValueId, b: ValueId, why: Interference) -> Reason {
@@ -323,6 +329,13 @@ impl Search<'_> {
             }
         }
         if let Some(why) = self.interference(a, b) {
+            if let Interference::Touch { ends, starts, .. } = why
+                && self.home(a).is_none()
+                && self.home(b).is_none()
+                && self.heap_lets_write_over(ends, starts).is_ok()
+            {
+                return self.why_not_in_heap(a, b);
+            }
             return self.interferes(a, b, why);
         }
         let (ours, theirs) = (self.facts.buffer(self.buffer(a)), self.facts.buffer(self.buffer(b)));

@@ -73,6 +73,16 @@ fn dumps_of_all_ages_compare() {
         let (out, error, status) = run(&["diff", &now, &data(other)], None);
         assert_eq!((status, error.as_str()), (0, ""), "{out}");
     }
+    let twice = std::fs::read_to_string(&now).expect("the dump").replacen(
+        "allocation 2:",
+        " value: <32 wrapped_exponential @0> (size=4,offset=0): f32[1048576]{0}\nallocation 2:",
+        1,
+    );
+    let file = temporary("twice.txt", &twice);
+    let (out, error, status) = run(&["diff", &now, &file.display().to_string()], None);
+    assert!(status == 1 && out.contains("1 value appeared:\n  wrapped_exponential: "), "{out}");
+    assert!(error.contains("`wrapped_exponential` a second time"), "{error}");
+    std::fs::remove_file(&file).expect("the file goes");
     // The peak of one is in the file beside it, that of the other inside it.
     let (out, ..) = run(&["diff", &now, &data("old/live-range-inside.txt")], None);
     assert!(out.contains("peak of the live ranges: 8,388,612 B (8.0 MiB) at step 24 -> "), "{out}");

@@ -251,42 +251,60 @@ fn compare_values(
     matched: &[Option<usize>],
     out: &mut Difference,
 ) {
+    // A broken dump may hold a value twice, so there are lists.
     let places = |file: &BufferAssignmentFile| {
-        let mut all = BTreeMap::new();
+        let mut all: BTreeMap<ValueName, Vec<(usize, Place, u32, String)>> = BTreeMap::new();
         for (i, a) in file.allocations.iter().enumerate() {
             for p in &a.values {
                 let place = Place { allocation: a.number, offset: p.offset, size: p.size };
-                all.insert(p.value.name.clone(), (i, place, p.value.id, p.shape.clone()));
+                all.entry(p.value.name.clone()).or_default().push((i, place, p.value.id, p.shape.clone()));
             }
         }
         all
     };
     let mut theirs = places(right);
-    for (name, (l, place, id, shape)) in places(left) {
-        let Some((r, there, new_id, new_shape)) = theirs.remove(&name) else {
-            let change = ValueChange::Vanished;
-            out.values.push(ChangedValue { name, change, left: Some(place), right: None, shape });
-            continue;
-        };
-        let change = if place.size != there.size {
-            ValueChange::Resized
-        } else if place.offset != there.offset || matched[l] != Some(r) {
-            ValueChange::Moved
-        } else {
-            out.new_ids += u32::from(id != new_id);
-            continue;
-        };
-        out.values.push(ChangedValue {
-            name,
-            change,
-            left: Some(place),
-            right: Some(there),
-            shape: new_shape,
+    for (name, mut here) in places(left) {
+        let mut there = theirs.remove(&name).unwrap_or_default();
+        here.retain(|(l, place, id, _)| {
+            let twin = there.iter().position(|(r, other, ..)| {
+                matched[*l] == Some(*r) && (place.offset, place.size) == (other.offset, other.size)
+            });
+            if let Some(i) = twin {
+                out.new_ids += u32::from(*id != there.remove(i).2);
+            }
+            twin.is_none()
         });
+        let mut there = there.into_iter();
+        for (_, place, _, shape) in here {
+            let name = name.clone();
+            out.values.push(match there.next() {
+                Some((_, other, _, shape)) => {
+                    let is_moved = place.size == other.size;
+                    let change = if is_moved { ValueChange::Moved } else { ValueChange::Resized };
+                    ChangedValue { name, change, left: Some(place), right: Some(other), shape }
+                }
+                None => ChangedValue {
+                    name,
+                    change: ValueChange::Vanished,
+                    left: Some(place),
+                    right: None,
+                    shape,
+                },
+            });
+        }
+        theirs.insert(name, there.collect());
     }
-    for (name, (_, place, _, shape)) in theirs {
-        let change = ValueChange::Appeared;
-        out.values.push(ChangedValue { name, change, left: None, right: Some(place), shape });
+    for (name, rest) in theirs {
+        for (_, place, _, shape) in rest {
+            let change = ValueChange::Appeared;
+            out.values.push(ChangedValue {
+                name: name.clone(),
+                change,
+                left: None,
+                right: Some(place),
+                shape,
+            });
+        }
     }
     out.values.sort_by(|a, b| {
         let size = |v: &ChangedValue| v.left.map_or(0, |p| p.size).max(v.right.map_or(0, |p| p.size));
