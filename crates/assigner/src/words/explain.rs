@@ -22,7 +22,7 @@ pub fn explanation(module: &Module, facts: &Facts, e: &Explanation) -> String {
         (_, true) => format!("{a} and {b} share {}.", bytes(e.common_bytes)),
         (_, false) => format!("{a} and {b} do not share."),
     };
-    format!("{answer} {}", reason(module, facts, &e.reason))
+    format!("{answer} {}", reason(module, facts, e))
 }
 
 /// Where a value stands and when: `256 B at 0 of allocation 11, steps 17 to 20`.
@@ -46,12 +46,15 @@ fn sentence(text: &str) -> String {
 }
 
 /// One or more sentences.
-fn reason(module: &Module, facts: &Facts, reason: &Reason) -> String {
+fn reason(module: &Module, facts: &Facts, e: &Explanation) -> String {
     let name = |v| facts.label(module, v);
-    match reason {
+    match &e.reason {
         Reason::Same => String::new(),
         Reason::MustAlias(links) => {
             links.iter().map(|l| sentence(&link_words(module, facts, *l))).collect::<Vec<_>>().join(" ")
+        }
+        Reason::Disjoint { .. } if e.ranges.contains(&None) => {
+            "One of them is certainly done before the other starts.".to_owned()
         }
         Reason::Disjoint { first, second } => {
             format!("{} is done before {} starts.", name(*first), name(*second))
@@ -87,6 +90,9 @@ fn reason(module: &Module, facts: &Facts, reason: &Reason) -> String {
                 NewKind::Tuple => format!("{v} is a tuple's table of addresses, which is never shared."),
                 NewKind::Other => format!("{v} has an allocation of its own."),
             }
+        }
+        Reason::Interference { why: Interference::MayInterfere, .. } => {
+            "Nothing says that one is done before the other starts.".to_owned()
         }
         Reason::Interference { why, holder, until } => {
             let [a, b] = match *why {

@@ -26,6 +26,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let program = arguments.module.program()?;
     let (assignment, _) = arguments.assignment.assign(&program)?;
+    if program.facts.ranges.iter().next().is_none() {
+        return Err(Failure("without a schedule there are no live ranges and no peak".to_owned()));
+    }
     let peak = dumps::peak(&program.module, &program.facts);
     let tree = dumps::breakdown(&program.module, &program.facts, &peak.values);
     let heaps = dumps::heap_peaks(&program.facts, &assignment);
