@@ -87,7 +87,7 @@ pub fn why(run: &Run, value: u32) -> String {
         _ = write!(out, "; it stands in {what}, allocation {}.", slab.id);
         return out;
     }
-    _ = write!(out, "; it stands at {} to {}.", grouped(item.offset), grouped(item.top()));
+    _ = write!(out, "; it stands at addresses {} to {}.", grouped(item.offset), grouped(item.top()));
     let mates = picture.mates(value);
     let before = mates.iter().filter(|m| m.end <= item.start).max_by_key(|m| (m.end, m.value));
     let after = mates.iter().filter(|m| m.start >= item.end).min_by_key(|m| (m.start, m.value));
@@ -104,7 +104,6 @@ pub fn why(run: &Run, value: u32) -> String {
             let joint = if before.is_some() { "; in turn," } else { "" };
             _ = write!(out, "{joint} {} is written over it in place at step {}.", m.name, m.start);
         }
-        Some(m) if before.is_some() => _ = write!(out, "{joint} from step {}, {} does.", m.start, m.name),
         Some(m) => _ = write!(out, "{joint} from step {}, {} stands there.", m.start, m.name),
         None if before.is_some() => out.push('.'),
         None => out.push_str(" Nothing else ever stands there."),
@@ -112,7 +111,7 @@ pub fn why(run: &Run, value: u32) -> String {
     let in_place = before.is_some_and(|m| m.end == item.start) || after.is_some_and(|m| m.start == item.end);
     if in_place {
         out.push_str(
-            " They may share the address because their live ranges overlap nowhere but at a step that works in place.",
+            " They may share the address because their live ranges do not overlap, but for the step that works in place.",
         );
     } else if before.is_some() || after.is_some() {
         out.push_str(" They may share the address because their live ranges do not overlap.");

@@ -168,7 +168,9 @@ pub fn timeline(base: &Picture, now: &Picture, options: Options<'_>) -> Timeline
                 }
             }
             let size = bytes(item.bytes);
-            if text_width(&size) + 10.0 <= w && row_height >= 13.0 {
+            // The next value of the buffer may begin inside of this one's last column.
+            let next = row.values.get(k + 1).and_then(|v| now.item(*v)).map_or(x + w, |n| steps.x(n.start));
+            if text_width(&size) + 10.0 <= w.min(next - x) {
                 let mark =
                     scene.text(Layer::Label, item.value * 2 + 1, (x + 6.0, base_line), Anchor::Start, size);
                 mark.value = Some(item.value);
