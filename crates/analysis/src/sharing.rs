@@ -48,6 +48,8 @@ pub enum Touching {
     NotAnOperand,
     /// It reads it, but cannot work in place: this clause of 7 said so.
     Clause(Clause),
+    /// One of them shares its buffer with other values, and the heap hands over only buffers of one value (10.1).
+    NotAlone,
 }
 
 /// The clause of 7 that decides whether an operand's buffer can be the result's.

@@ -18,6 +18,20 @@ pub(crate) fn events(module: &Module, facts: &Facts, ranges: &LiveRanges, values
     Simulation::new(module, facts, ranges, values).run()
 }
 
+/// Could `w`, which ends where `v` is written and is read there, hand its place over? (10.1, 1b: what does not depend on
+/// the clock.) The heap looks at where `w` is defined, and only at values that have a buffer of their own.
+pub(crate) fn hands_over(module: &Module, facts: &Facts, w: ValueId, v: ValueId) -> bool {
+    let (from, at) = (facts.value(w).defined_at(), facts.value(v).defined_at());
+    let alone = |v: ValueId| facts.buffer(facts.value(v).buffer).values.len() == 1;
+    let operands = module.operands(at.instruction);
+    alone(v)
+        && alone(w)
+        && module.instruction(at.instruction).opcode != Opcode::Copy
+        && operands.contains(&from.instruction)
+        && operands.iter().any(|o| facts.dataflow.at(Position { instruction: *o, sub: 0 }).contains(&w))
+        && can_share(module, facts, from, at).is_ok()
+}
+
 struct Simulation<'a> {
     module: &'a Module,
     facts: &'a Facts,
@@ -112,19 +126,13 @@ impl<'a> Simulation<'a> {
     /// An operand that ends now and whose place the instruction may write over (10.1, 1b).
     fn operand_to_reuse(&self, v: ValueId, now: Step) -> Option<ValueId> {
         let at = self.facts.value(v).defined_at();
-        if self.module.instruction(at.instruction).opcode == Opcode::Copy {
-            return None;
-        }
         let operands = self.module.operands(at.instruction);
         for operand in operands {
             for &w in self.facts.dataflow.at(Position { instruction: *operand, sub: 0 }) {
-                let from = self.facts.value(w).defined_at();
-                let takes = self.facts.buffer(self.facts.value(w).buffer).values.len() == 1
-                    && self.requested[w.index()]
+                let takes = self.requested[w.index()]
                     && self.waiting[w.index()]
                     && self.end[w.index()] == Some(now)
-                    && operands.contains(&from.instruction)
-                    && can_share(self.module, self.facts, from, at).is_ok();
+                    && hands_over(self.module, self.facts, w, v);
                 if takes {
                     return Some(w);
                 }

@@ -1,8 +1,9 @@
 //! Where, along a live range that is pulled longer, a sharing breaks.
 
 use crate::Assignment;
+use crate::heap::hands_over;
 use analysis::ranges::LiveRanges;
-use analysis::sharing::interference_of;
+use analysis::sharing::{Touching, interference_of, may_write_over};
 use analysis::{Facts, Interference, LiveRange, Step, ValueId};
 use hlo::Module;
 
@@ -69,7 +70,12 @@ pub fn thresholds(
                 End::End => LiveRange { end: step, ..range },
                 End::Start => LiveRange { start: step, ..range },
             };
-            if let Some(why) = interference_of(module, facts, (value, pulled), (other, theirs)) {
+            let met = if in_heap(assignment, value) && in_heap(assignment, other) {
+                in_heap_interference(module, facts, (value, pulled), (other, theirs))
+            } else {
+                interference_of(module, facts, (value, pulled), (other, theirs))
+            };
+            if let Some(why) = met {
                 out.push(Threshold { step, loses: other, why });
                 break;
             }
@@ -80,4 +86,31 @@ pub fn thresholds(
         End::Start => out.sort_by_key(|t| (std::cmp::Reverse(t.step), t.loses)),
     }
     out
+}
+
+/// Did the heap place it?
+fn in_heap(assignment: &Assignment, value: ValueId) -> bool {
+    assignment.heaps.iter().any(|run| run.packing.find(packing::BufferKey(value.0)).is_some())
+}
+
+/// The same question for two values of the heap: where ranges touch its own clock decides, which lets a place change hands
+/// only as [`hands_over`] says (10.1).
+fn in_heap_interference(
+    module: &Module,
+    facts: &Facts,
+    (a, range_a): (ValueId, LiveRange),
+    (b, range_b): (ValueId, LiveRange),
+) -> Option<Interference> {
+    let (ends, last, starts) = if range_a.end == range_b.start {
+        (a, range_a, b)
+    } else if range_b.end == range_a.start {
+        (b, range_b, a)
+    } else {
+        return interference_of(module, facts, (a, range_a), (b, range_b));
+    };
+    if hands_over(module, facts, ends, starts) {
+        return None;
+    }
+    let why = may_write_over(module, facts, last.end_position, starts).err().unwrap_or(Touching::NotAlone);
+    Some(Interference::Touch { ends, starts, at: last.end, why })
 }

@@ -132,6 +132,9 @@ pub fn interference_words(
                 Touching::Copy => "a copy must not stand where its source stands".to_owned(),
                 Touching::NotAnOperand => explain::not_an_operand(module, facts, ends, starts),
                 Touching::Clause(clause) => clause_words(clause, opcode, &name(ends)),
+                Touching::NotAlone => {
+                    "a place is handed over only between values that have a buffer of their own".to_owned()
+                }
             };
             format!(
                 "{} is wanted until step {at}, the very step that writes {}; closed ranges that touch do overlap, and {reason}",

@@ -1,8 +1,8 @@
 //! `bufferscope decisions MODULE [--json]`
 
-use dumps::event;
 use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::{Answer, Failure, say};
+use dumps::event;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

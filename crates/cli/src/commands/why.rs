@@ -309,6 +309,7 @@ pub(crate) fn interference(program: &Program, why: &Interference) -> Map<String,
                 Touching::Copy => "Copy".to_owned(),
                 Touching::NotAnOperand => "NotAnOperand".to_owned(),
                 Touching::Clause(clause) => format!("{clause:?}"),
+                Touching::NotAlone => "NotAlone".to_owned(),
             };
             json!({"touch": at.0, "ends": name(ends), "starts": name(starts), "clause": clause})
         }
