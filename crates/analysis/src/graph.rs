@@ -2,6 +2,7 @@
 
 use crate::Orders;
 use hlo::{ComputationId, InstructionId, Module, Opcode};
+use rustc_hash::FxHashMap;
 
 /// How a computation is called (1.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +44,7 @@ pub struct CallGraph {
     post_order: Vec<Vec<InstructionId>>,
     reads: Vec<Read>,
     reads_start: Vec<u32>,
+    changed_reads: FxHashMap<InstructionId, Vec<Read>>,
 }
 
 impl CallGraph {
@@ -87,6 +89,7 @@ impl CallGraph {
             post_order: Vec::new(),
             reads,
             reads_start,
+            changed_reads: FxHashMap::default(),
         };
 
         // Callers come last in the callee-first order, so walking it backwards sees each caller first.
@@ -129,7 +132,18 @@ impl CallGraph {
     /// Who reads an instruction's result, as which operand, in the order of the text.
     #[must_use]
     pub fn reads(&self, id: InstructionId) -> &[Read] {
+        // Almost always there is none.
+        if !self.changed_reads.is_empty()
+            && let Some(reads) = self.changed_reads.get(&id)
+        {
+            return reads;
+        }
         &self.reads[self.reads_start[id.index()] as usize..self.reads_start[id.index() + 1] as usize]
+    }
+
+    /// Notes that operands have changed: who reads `id` now. Reads by one instruction stand together.
+    pub fn set_reads(&mut self, id: InstructionId, reads: Vec<Read>) {
+        self.changed_reads.insert(id, reads);
     }
 
     /// The instructions that read `id`, each once, in the order of the text.

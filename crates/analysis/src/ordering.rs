@@ -31,15 +31,32 @@ pub enum Constraint {
 /// Computations of more instructions than this are searched at each question instead of keeping all answers.
 const MOST_KEPT: usize = 1 << 14;
 
+/// What the instructions of one computation depend on.
+#[derive(Debug)]
+enum Reach {
+    /// For each instruction a row of bits, one for each that it depends on.
+    Rows {
+        /// Words of a row.
+        words: usize,
+        bits: Vec<u64>,
+    },
+    /// For each instruction those that it depends on directly.
+    Lists(Vec<Vec<u32>>),
+}
+
 /// Which instruction depends on which, by operands and control edges, inside each computation.
+///
+/// It is as the module was when it was made, and does not follow later changes of operands; only [`Ordering::depend`] adds.
 #[derive(Debug)]
 pub struct Ordering {
     /// By instruction: its number in its computation.
     number: Vec<u32>,
-    /// By computation: for each instruction a row of bits, one for each that it depends on. Empty for large ones.
-    reach: Vec<Vec<u64>>,
+    /// By computation.
+    reach: Vec<Reach>,
     /// By computation: the longest chain of callers above it.
     depth: Vec<u32>,
+    /// By computation: the nearest other one that all chains of callers pass through, and how many of those there are.
+    dominator: Vec<(Option<ComputationId>, u32)>,
 }
 
 impl Ordering {
@@ -47,23 +64,28 @@ impl Ordering {
     #[must_use]
     pub fn dependency(module: &Module, graph: &CallGraph, callee_first: &[ComputationId]) -> Self {
         let mut number = vec![0u32; module.instructions.len()];
-        let mut reach = vec![Vec::new(); module.computations.len()];
+        let mut reach = Vec::with_capacity(module.computations.len());
         for c in module.computation_ids() {
             let order = graph.post_order(c);
             for (i, id) in order.iter().enumerate() {
                 number[id.index()] = i as u32;
             }
+            let before = |id: &InstructionId| {
+                let direct = module.operands(*id).iter().chain(module.control_predecessors(*id));
+                direct.map(|i| number[i.index()]).collect::<Vec<u32>>()
+            };
             if order.len() > MOST_KEPT {
+                reach.push(Reach::Lists(order.iter().map(before).collect()));
                 continue;
             }
             let words = order.len().div_ceil(64);
-            let mut rows = vec![0u64; words * order.len()];
+            let mut bits = vec![0u64; words * order.len()];
             for (i, id) in order.iter().enumerate() {
-                for before in module.operands(*id).iter().chain(module.control_predecessors(*id)) {
-                    let j = number[before.index()] as usize;
+                for j in before(id) {
+                    let j = j as usize;
                     if j < i {
                         // Rows of what comes before are complete in post-order.
-                        let (done, rest) = rows.split_at_mut(i * words);
+                        let (done, rest) = bits.split_at_mut(i * words);
                         for (to, from) in rest[..words].iter_mut().zip(&done[j * words..(j + 1) * words]) {
                             *to |= from;
                         }
@@ -71,7 +93,7 @@ impl Ordering {
                     }
                 }
             }
-            reach[c.index()] = rows;
+            reach.push(Reach::Rows { words, bits });
         }
         let mut depth = vec![0u32; module.computations.len()];
         for c in callee_first.iter().rev() {
@@ -80,31 +102,65 @@ impl Ordering {
                 depth[c.index()] = depth[c.index()].max(above + 1);
             }
         }
-        Self { number, reach, depth }
+        let dominator = dominators(module, graph, callee_first);
+        Self { number, reach, depth, dominator }
+    }
+
+    /// Notes that `after`, of the same computation, now depends on `before`.
+    pub fn depend(&mut self, module: &Module, before: InstructionId, after: InstructionId) {
+        let (j, i) = (self.number[before.index()] as usize, self.number[after.index()] as usize);
+        match &mut self.reach[module.instruction(after).computation.index()] {
+            Reach::Lists(lists) => lists[i].push(j as u32),
+            Reach::Rows { words, bits } => {
+                let words = *words;
+                let mut row = bits[j * words..(j + 1) * words].to_vec();
+                row[j / 64] |= 1 << (j % 64);
+                for (n, to) in bits.chunks_exact_mut(words.max(1)).enumerate() {
+                    if n == i || to[i / 64] >> (i % 64) & 1 == 1 {
+                        to.iter_mut().zip(&row).for_each(|(to, from)| *to |= from);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Do all chains of calls that lead to `c` pass through `inside`?
+    #[must_use]
+    pub fn is_nested(&self, mut c: ComputationId, inside: ComputationId) -> bool {
+        let depth = self.dominator[inside.index()].1;
+        while self.dominator[c.index()].1 > depth {
+            match self.dominator[c.index()].0 {
+                Some(up) => c = up,
+                None => return false,
+            }
+        }
+        c == inside
     }
 
     /// Does `b` depend on `a`, both of one computation?
     fn reaches(&self, module: &Module, a: InstructionId, b: InstructionId) -> bool {
-        let c = module.instruction(a).computation;
-        let rows = &self.reach[c.index()];
-        if !rows.is_empty() {
-            let words = module.computation(c).instructions.len().div_ceil(64);
-            let (i, j) = (self.number[b.index()] as usize, self.number[a.index()] as usize);
-            return rows.get(i * words + j / 64).is_some_and(|w| w >> (j % 64) & 1 == 1);
-        }
-        let mut seen = FxHashSet::default();
-        let mut work = vec![b];
-        while let Some(at) = work.pop() {
-            for before in module.operands(at).iter().chain(module.control_predecessors(at)) {
-                if *before == a {
-                    return true;
+        let (j, i) = (self.number[a.index()], self.number[b.index()]);
+        match &self.reach[module.instruction(a).computation.index()] {
+            Reach::Rows { words, bits } => {
+                let word = bits.get(i as usize * words + j as usize / 64);
+                word.is_some_and(|w| w >> (j % 64) & 1 == 1)
+            }
+            Reach::Lists(before) => {
+                let mut seen = FxHashSet::default();
+                let mut work = vec![i];
+                while let Some(at) = work.pop() {
+                    for &b in before.get(at as usize).into_iter().flatten() {
+                        if b == j {
+                            return true;
+                        }
+                        if seen.insert(b) {
+                            work.push(b);
+                        }
+                    }
                 }
-                if self.number[before.index()] > self.number[a.index()] && seen.insert(*before) {
-                    work.push(*before);
-                }
+                false
             }
         }
-        false
     }
 
     /// How `a` stands to `b` in time.
@@ -123,7 +179,7 @@ impl Ordering {
         if up_a == up_b {
             let called = module.called(up_a);
             let side = |x: InstructionId| {
-                called.iter().position(|c| is_nested(module, graph, module.instruction(x).computation, *c))
+                called.iter().position(|c| self.is_nested(module.instruction(x).computation, *c))
             };
             match module.instruction(up_a).opcode {
                 // A condition runs before its body.
@@ -200,7 +256,7 @@ impl Ordering {
             return true;
         }
         let parameter_phi = |v: &Value, i: &hlo::Instruction| v.is_phi && i.opcode == Opcode::Parameter;
-        let nested = |c: ComputationId, inside: ComputationId| is_nested(module, graph, c, inside);
+        let nested = |c: ComputationId, inside: ComputationId| self.is_nested(c, inside);
         if parameter_phi(a, x) && !parameter_phi(b, y) && nested(y.computation, x.computation) {
             return true;
         }
@@ -227,18 +283,35 @@ impl Ordering {
         b: &Value,
         same: bool,
     ) -> bool {
+        self.late_use(module, facts, uses, b, same).is_none()
+    }
+
+    /// The first read that is not certain to be over before `b` is written.
+    ///
+    /// The uses may be older than the module: what was an operand and is none any more does not share.
+    #[must_use]
+    pub fn late_use(
+        &self,
+        module: &Module,
+        facts: &Facts,
+        uses: &[Use],
+        b: &Value,
+        same: bool,
+    ) -> Option<Use> {
         let graph = &facts.graph;
         let at_b = b.defined_at();
         let computation_b = module.instruction(at_b.instruction).computation;
-        let nested = |inside: ComputationId| is_nested(module, graph, computation_b, inside);
+        let nested = |inside: ComputationId| self.is_nested(computation_b, inside);
         let (mut exclusive_use, mut escaped) = (false, false);
         'uses: for u in uses {
             let user = module.instruction(u.user);
-            let operand = module.operands(u.user)[u.operand as usize];
+            let operand = module.operands(u.user).get(u.operand as usize).copied();
             match self.constraint(module, graph, u.user, at_b.instruction) {
                 Constraint::Same => {
-                    let from = Position { instruction: operand, sub: u.sub };
-                    if same || (u.user == at_b.instruction && can_share(module, facts, from, at_b).is_ok()) {
+                    let shares = |instruction| {
+                        can_share(module, facts, Position { instruction, sub: u.sub }, at_b).is_ok()
+                    };
+                    if same || (u.user == at_b.instruction && operand.is_some_and(shares)) {
                         continue;
                     }
                 }
@@ -261,13 +334,13 @@ impl Ordering {
                     if parameter == Some(&at_b.instruction) {
                         continue;
                     }
-                    return false;
+                    return Some(*u);
                 }
             }
             let at = module.instruction(at_b.instruction);
             if at.opcode == Opcode::While {
                 let called = module.called(at_b.instruction);
-                if called.iter().any(|c| is_nested(module, graph, user.computation, *c)) {
+                if called.iter().any(|c| self.is_nested(user.computation, *c)) {
                     continue;
                 }
             }
@@ -277,8 +350,10 @@ impl Ordering {
                 }
                 Opcode::Conditional => {
                     for _ in module.called(u.user).iter().filter(|c| nested(**c)) {
-                        let top = facts.dataflow.at(Position { instruction: operand, sub: 0 });
-                        let defined_there = top.iter().any(|v| facts.defining(*v) == operand);
+                        let defined_there = operand.is_some_and(|instruction| {
+                            let top = facts.dataflow.at(Position { instruction, sub: 0 });
+                            top.iter().any(|v| facts.defining(*v) == instruction)
+                        });
                         if !defined_there && b.uses.iter().any(|x| module.is_root(x.user)) {
                             escaped = true;
                         }
@@ -292,9 +367,9 @@ impl Ordering {
                 }
                 _ => {}
             }
-            return false;
+            return Some(*u);
         }
-        true
+        None
     }
 
     /// Is `a` certain to be done with before `b` is written?
@@ -307,7 +382,7 @@ impl Ordering {
         let computation_b = module.instruction(b.defined_at().instruction).computation;
         let escapes = a.positions.iter().any(|p| {
             module.is_root(p.instruction)
-                && is_nested(module, graph, computation_b, module.instruction(p.instruction).computation)
+                && self.is_nested(computation_b, module.instruction(p.instruction).computation)
         });
         if escapes || module.root(computation_b) == a.defined_at().instruction {
             return false;
@@ -330,24 +405,32 @@ fn wraps(module: &Module, outer: InstructionId, inner: InstructionId) -> bool {
         && module.called(outer).first().is_some_and(|c| module.root(*c) == inner)
 }
 
-/// Do all chains of calls that lead to `c` pass through `inside`?
-fn is_nested(module: &Module, graph: &CallGraph, c: ComputationId, inside: ComputationId) -> bool {
-    if c == inside {
-        return true;
+/// By computation: the nearest other one that all chains of callers pass through, and how many of those there are.
+fn dominators(
+    module: &Module,
+    graph: &CallGraph,
+    callee_first: &[ComputationId],
+) -> Vec<(Option<ComputationId>, u32)> {
+    let mut tree: Vec<(Option<ComputationId>, u32)> = vec![(None, 0); module.computations.len()];
+    // Callers come first here, so theirs are known.
+    for c in callee_first.iter().rev() {
+        let mut callers = graph.callers(*c).iter().map(|s| module.instruction(*s).computation);
+        let Some(first) = callers.next() else { continue };
+        let common = callers.try_fold(first, |mut a, mut b| {
+            while a != b {
+                let (up_a, up_b) = (tree[a.index()], tree[b.index()]);
+                if up_a.1 >= up_b.1 {
+                    a = up_a.0?;
+                }
+                if up_b.1 >= up_a.1 {
+                    b = up_b.0?;
+                }
+            }
+            Some(a)
+        });
+        tree[c.index()] = (common, common.map_or(0, |up| tree[up.index()].1 + 1));
     }
-    let mut seen = FxHashSet::default();
-    let mut work = vec![c];
-    while let Some(at) = work.pop() {
-        if at == inside || !seen.insert(at) {
-            continue;
-        }
-        let sites = graph.callers(at);
-        if sites.is_empty() {
-            return false;
-        }
-        work.extend(sites.iter().map(|s| module.instruction(*s).computation));
-    }
-    true
+    tree
 }
 
 /// A loop fusion whose parameter nobody inside reads does not read the operand.

@@ -68,11 +68,11 @@ pub struct Values {
 }
 
 impl Values {
-    /// The values that can stand there, by id.
+    /// The values that can stand there, by id. None where the analysis has not been: in an instruction made since.
     #[must_use]
     pub fn at(&self, position: Position) -> &[ValueId] {
-        let here = self.base[position.instruction.index()];
-        let next = self.base[position.instruction.index() + 1];
+        let at = position.instruction.index();
+        let (Some(&here), Some(&next)) = (self.base.get(at), self.base.get(at + 1)) else { return &[] };
         if here + position.sub < next { &self.sets[(here + position.sub) as usize] } else { &[] }
     }
 

@@ -84,6 +84,14 @@ impl Module {
         self.instructions[id.index()].attributes = replace(&mut self.attribute_pool, old, &list);
     }
 
+    /// Takes one attribute away, if it is there.
+    pub fn remove_attribute(&mut self, id: InstructionId, name: &str) {
+        let mut list = self.attributes(id).to_vec();
+        list.retain(|a| self.str(a.name) != name);
+        let old = self.instruction(id).attributes;
+        self.instructions[id.index()].attributes = replace(&mut self.attribute_pool, old, &list);
+    }
+
     /// Gives it another shape.
     pub fn set_shape(&mut self, id: InstructionId, shape: ShapeId) {
         self.instructions[id.index()].shape = shape;
