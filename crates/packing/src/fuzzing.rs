@@ -164,4 +164,11 @@ fn check_step(events: &[Event], options: &Options, packing: &Packing, number: us
     assert!(chosen[0].fits);
     assert_eq!(chosen[0].offset.checked_next_multiple_of(options.alignment), Some(step.placement.offset));
     assert!(step.free_chunks.is_sorted_by(|a, b| a.end <= b.offset));
+    assert_eq!(step.members.first(), Some(&step.placement.buffer));
+    if matches!(step.algorithm, Algorithm::Spatial | Algorithm::Temporal) {
+        // What is taken and what is free have no byte in common.
+        for taken in &step.occupied {
+            assert!(step.free_chunks.iter().all(|free| free.end <= taken.offset || taken.end <= free.offset));
+        }
+    }
 }

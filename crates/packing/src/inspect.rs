@@ -3,7 +3,7 @@
 use crate::best_fit::GapFinder;
 use crate::fast::{self, Sweep};
 use crate::order;
-use crate::plain::Plain;
+use crate::plain::{self, Plain};
 use crate::timeline::{Run, Timeline};
 use crate::{Algorithm, BufferKey, Event, Options, PackError, Placement, pack};
 
@@ -18,6 +18,19 @@ pub struct FreeChunk {
     pub fits: bool,
     /// Whether the group was placed in it.
     pub is_chosen: bool,
+}
+
+/// A group that was placed before, is wanted at some tick at which the new one is, and so blocks its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OccupiedChunk {
+    /// The allocated buffer of the group that stands there.
+    pub buffer: BufferKey,
+    /// First byte.
+    pub offset: u64,
+    /// The byte after the last.
+    pub end: u64,
+    /// `end` rounded up to the alignment: the first byte at which something could begin behind it.
+    pub free_from: u64,
 }
 
 /// A group in the order of placement, with all that the order is made of.
@@ -35,6 +48,8 @@ pub struct QueueEntry {
     pub hull_start: u32,
     /// Last tick of the group.
     pub hull_end: u32,
+    /// How many buffers share its place, the allocated one among them.
+    pub members: u32,
     /// Number of its placement, from 0 through all heaps.
     pub placement: usize,
 }
@@ -59,6 +74,10 @@ pub struct PlacementStep {
     /// All groups in the order in which the algorithm takes them. With a limit, groups left over are taken up again,
     /// in the same order, for the next heap.
     pub order: Vec<QueueEntry>,
+    /// The buffers of the group, the allocated one first.
+    pub members: Vec<BufferKey>,
+    /// The chunks that are not free for the group, in order of offset.
+    pub occupied: Vec<OccupiedChunk>,
     /// The free chunks in order of offset.
     pub free_chunks: Vec<FreeChunk>,
 }
@@ -171,6 +190,20 @@ pub fn inspect_placement(
             .collect()
     };
 
+    let mut occupied: Vec<OccupiedChunk> = before
+        .iter()
+        .filter(|earlier| {
+            let earlier = &timeline.groups[position(earlier.buffer) as usize];
+            plain::overlap(timeline.runs(earlier), timeline.runs(group))
+        })
+        .map(|earlier| {
+            let end = earlier.offset + earlier.size;
+            let free_from = crate::best_fit::round_up(end, options.alignment);
+            OccupiedChunk { buffer: earlier.buffer, offset: earlier.offset, end, free_from }
+        })
+        .collect();
+    occupied.sort_unstable_by_key(|chunk| (chunk.offset, chunk.end, chunk.buffer));
+
     let mut number_of = vec![0; timeline.groups.len()];
     for (number, placed) in packing.heaps.iter().flat_map(|heap| &heap.placements).enumerate() {
         number_of[position(placed.buffer) as usize] = number;
@@ -188,6 +221,7 @@ pub fn inspect_placement(
                 own_ticks: ticks(group.own),
                 hull_start: group.hull.start,
                 hull_end: group.hull.end,
+                members: timeline.members(group).len() as u32,
                 placement: number_of[at as usize],
             }
         })
@@ -197,5 +231,14 @@ pub fn inspect_placement(
         Algorithm::FastSplit => Algorithm::Spatial,
         chosen => chosen,
     };
-    Ok(PlacementStep { heap: heap_number, placement: placed, algorithm, order, free_chunks })
+    let members = timeline.members(group).to_vec();
+    Ok(PlacementStep {
+        heap: heap_number,
+        placement: placed,
+        algorithm,
+        order,
+        members,
+        occupied,
+        free_chunks,
+    })
 }

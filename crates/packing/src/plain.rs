@@ -43,7 +43,7 @@ impl<'t> Plain<'t> {
 }
 
 /// Whether two sorted lists of closed ranges have a tick in common.
-fn overlap(a: &[Run], b: &[Run]) -> bool {
+pub(crate) fn overlap(a: &[Run], b: &[Run]) -> bool {
     let (mut i, mut j) = (0, 0);
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
         if x.end < y.start {

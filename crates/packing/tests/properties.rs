@@ -173,6 +173,9 @@ fn a_step_shows_what_was_weighed() {
     let shown: Vec<_> = step.free_chunks.iter().map(|c| (c.offset, c.end, c.fits, c.is_chosen)).collect();
     let last = (150, i64::MAX as u64, true, false);
     assert_eq!(shown, [(0, 50, true, false), (90, 120, true, true), last]);
+    let shown: Vec<_> = step.occupied.iter().map(|c| (c.buffer.0, c.offset, c.end, c.free_from)).collect();
+    assert_eq!(shown, [(1, 50, 90, 90), (3, 120, 145, 150)]);
+    assert_eq!(step.members, [BufferKey(4)]);
     assert_eq!(free_chunks_at(&events, &options, 4).unwrap(), step.free_chunks);
     assert_eq!(
         free_chunks_at(&events, &options, 5),
