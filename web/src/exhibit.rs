@@ -170,6 +170,14 @@ fn Card() -> impl IntoView {
         let run = wb.run.get()?;
         wb.selected.get().map(|v| story::why(&run, v))
     };
+    let stale = move || {
+        let wrong = wb.problems.with(|p| p.iter().any(|p| p.is_error));
+        match (wrong, wb.opened.with(Option::is_some)) {
+            (false, _) => "Loading the module…",
+            (true, true) => "The text cannot be read; this is the last picture that could be drawn.",
+            (true, false) => "The text cannot be read; what is wrong stands under it, line by line.",
+        }
+    };
     let peak = move || wb.run.get().map(|run| story::peak(&run));
     let number = |pick: fn(&crate::engine::Run) -> u64| {
         move || wb.run.with(|r| r.as_ref().map_or(0, |r| pick(r))).to_string()
@@ -204,7 +212,7 @@ fn Card() -> impl IntoView {
                     None => view! { <p>{why}</p> }.into_any(),
                 }}
                 <Show when=move || wb.is_stale()>
-                    <p class="stale-note">"The text cannot be read; this is the last picture that could be drawn."</p>
+                    <p class="stale-note">{stale}</p>
                 </Show>
             </div>
             <p class="peak-words">{peak}</p>

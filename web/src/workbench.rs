@@ -161,6 +161,10 @@ impl Workbench {
         let source = Memo::new(move |_| state.with(|s| s.source.clone()));
         // At once, so that the first paint has its picture; later sources follow as they change.
         this.load(&source.get_untracked());
+        // A text from the address that cannot be read: nothing is there to be shown but what is wrong with it.
+        if this.opened.with_untracked(Option::is_none) && this.problems.with_untracked(|p| !p.is_empty()) {
+            this.update(|s| s.text = true);
+        }
         Effect::watch(move || source.get(), move |source, _, _| this.load(source), false);
         this.follow_address();
         this
@@ -171,6 +175,7 @@ impl Workbench {
         match source {
             Source::Own(text) => self.open(source.clone(), Arc::from(text.as_str())),
             Source::Shipped(id) => {
+                self.problems.set(Vec::new());
                 if let Some(text) = self.texts.with_untracked(|t| t.get(id).cloned()) {
                     return self.open(source.clone(), text);
                 }

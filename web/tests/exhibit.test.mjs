@@ -315,3 +315,18 @@ test("forced colours, print and 320 px keep everything readable", async () => {
     assert.ok(await page.getByRole("button", { name: "Undo" }).isHidden());
   });
 });
+
+test("an address with a text that cannot be read says what is wrong", async () => {
+  let address;
+  await withPage({ path: "#v1;m=varied_temp_sizes;text" }, async (page) => {
+    await page.getByLabel("HLO text of the module").fill("HloModule broken\n\nENTRY main {\n  ROOT a = f99[] nothing()\n}\n");
+    await page.locator(".problems button").first().waitFor();
+    address = await hash(page);
+  });
+  await withPage({ path: address }, async (page) => {
+    await page.locator(".problems button", { hasText: "line 4," }).first().waitFor();
+    await page.getByText("what is wrong stands under it").waitFor();
+    await page.getByLabel("Module", { exact: true }).selectOption("donation_swap");
+    await page.getByRole("heading", { name: "copy" }).waitFor();
+  });
+});

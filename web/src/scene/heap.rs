@@ -242,6 +242,45 @@ mod tests {
     }
 
     #[test]
+    fn a_whole_map() {
+        let base = picture(3, "a 0 1 0 128\nb 2 3 0 100");
+        let now = picture(3, "a 0 2 0 128\nb 2 3 128 100");
+        let drawn = heap(&base, &now, (256.0, 242.0), Some(0), &[1], Some(2)).scene.to_text();
+        let expected = "\
+256x242
+ground 0 48.0,29.7 200.0x192.3
+grid 0 48.0,222.0 to 200.0,0.0
+axis 0 42.0,225.8 End \"0\"
+grid 1 48.0,195.0 to 200.0,0.0
+axis 1 42.0,198.8 End \"32\"
+grid 2 48.0,168.0 to 200.0,0.0
+axis 2 42.0,171.8 End \"64\"
+grid 3 48.0,141.0 to 200.0,0.0
+axis 3 42.0,144.8 End \"96\"
+grid 4 48.0,114.0 to 200.0,0.0
+axis 4 42.0,117.8 End \"128\"
+grid 5 48.0,87.0 to 200.0,0.0
+axis 5 42.0,90.8 End \"160\"
+grid 6 48.0,60.1 to 200.0,0.0
+axis 6 42.0,63.9 End \"192\"
+grid 7 48.0,33.1 to 200.0,0.0
+";
+        assert!(drawn.starts_with(expected), "{drawn}");
+        let end = "\
+row-mark 0 48.0,114.0 200.0x108.0
+band 0 48.0,114.0 150.0x108.0 .selected
+label 0 52.0,125.5 Start \"a\" .inside name
+label 1 52.0,137.5 Start \"128 B\" .inside
+band 1 148.0,29.7 100.0x84.3 .lost
+label 2 152.0,41.2 Start \"b\" .inside name
+label 3 152.0,53.2 Start \"100 B\" .inside
+ghost 1 148.0,137.7 100.0x84.3 .selected
+peak 0 173.0,22.0 to 0.0,200.0
+";
+        assert!(drawn.ends_with(end), "{drawn}");
+    }
+
+    #[test]
     fn what_moved_leaves_a_ghost_at_its_old_address() {
         let base = picture(9, THREE);
         let now = picture(9, "a 0 5 0 100\nb 3 8 128 100\nc 5 9 256 64");

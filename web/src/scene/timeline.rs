@@ -316,6 +316,43 @@ mod tests {
     }
 
     #[test]
+    fn a_whole_timeline() {
+        let p = picture(4, "first 0 1 0 100\nsecond 3 3 0 100");
+        let marks = [Threshold { step: 3, label: "step 3: stops sharing".into(), short: "3: stops".into() }];
+        let drawn = timeline(&p, &p, options(510.0, Some(0), &marks)).scene.to_text();
+        let expected = "\
+510x74
+grid 0 128.0,18.0 to 0.0,50.0
+axis 0 128.0,12.0 Middle \"0\"
+grid 1 210.7,18.0 to 0.0,50.0
+axis 1 210.7,12.0 Middle \"1\"
+grid 2 293.3,18.0 to 0.0,50.0
+axis 2 293.3,12.0 Middle \"2\"
+grid 3 376.0,18.0 to 0.0,50.0
+axis 3 376.0,12.0 Middle \"3\"
+grid 4 458.7,18.0 to 0.0,50.0
+axis 4 458.7,12.0 Middle \"4\"
+peak 0 376.0,18.0 to 0.0,50.0
+row-mark 0 0.0,22.0 510.0x22.0
+band 0 86.7,23.0 165.3x19.5 .selected
+cap 0 86.7,23.0 2.0x19.5
+cap 1 250.0,23.0 2.0x19.5
+label 0 81.7,36.6 End \"first\" .name
+label 1 92.7,36.6 Start \"100 B\" .inside
+threshold 0 252.0,33.0 to 82.7,0.0 .track
+threshold 1 334.7,20.0 to 0.0,26.0 .tick
+threshold 2 264.4,47.5 140.5x16.0 .plate
+threshold 3 270.4,59.0 Start \"step 3: stops sharing\" .word
+band 1 334.7,45.0 82.7x19.5 .mate
+cap 2 334.7,45.0 2.0x19.5
+cap 3 415.3,45.0 2.0x19.5
+label 2 329.7,58.6 End \"second\" .name
+label 3 340.7,58.6 Start \"100 B\" .inside
+";
+        assert_eq!(drawn, expected);
+    }
+
+    #[test]
     fn rows_keep_their_place_when_a_range_moves() {
         let base = picture(9, "first 0 4 0 100\nsecond 3 8 128 100");
         let now = picture(9, "first 6 7 0 100\nsecond 3 8 128 100");
