@@ -66,6 +66,13 @@
 //! went well and left the state in place, all do. After a loop or conditional the memory counts as overwritten wherever
 //! any path could have written, so what is found intact is intact on every path.
 //!
+//! # Who is to blame
+//!
+//! A loop, a donation or an update in place binds values to one buffer. Where two of them are wanted at the same time the
+//! program needs a copy, and without it no assignment can be right. [`check_bound`] is told what is bound, reports such
+//! losses apart, and goes on as if the read had found its value: what else it finds is the assignment's own. A loss counts
+//! as the module's only if what is lost and what lies over it are bound *and* begin at the same byte.
+//!
 //! # What it cannot see
 //!
 //! * What happens inside one step: values of reducers and comparators get the checks of their place only.
@@ -90,7 +97,7 @@ pub use in_place::Backend;
 pub use plan::{Allocation, Placement, Plan, PlanError};
 pub use violation::{Datum, Reason, Spot, Violation, When};
 
-use hlo::{Module, Shape};
+use hlo::{InstructionId, Module, Shape};
 use run::{Machine, Stop};
 use std::fmt;
 
@@ -215,15 +222,47 @@ impl std::error::Error for CheckError {}
 /// of the steps executed, times the logarithm of how many values an allocation holds; loops in loops run two iterations
 /// each, so their work doubles with each level, until [`Options::budget`] is spent.
 pub fn check(module: &Module, plan: &Plan, options: &Options) -> Result<Verdict, CheckError> {
+    run(module, plan, options, None).map(|report| report.verdict)
+}
+
+/// Which parts of results have to share one address, by number of the buffer they are bound to; `None` where that is not
+/// known. The second argument counts the parts of a result in pre-order, 0 being the whole.
+pub type Bound<'a> = dyn Fn(InstructionId, u32) -> Option<u32> + 'a;
+
+/// What [`check_bound`] found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// The answer about the assignment.
+    pub verdict: Verdict,
+    /// What the module itself loses, whatever the assignment: it needs a copy. In the order of the run, each once.
+    pub forced: Vec<Violation>,
+}
+
+/// [`check`], told what is bound to one buffer: what is lost for that reason alone is reported apart.
+pub fn check_bound(
+    module: &Module,
+    plan: &Plan,
+    options: &Options,
+    bound: &Bound<'_>,
+) -> Result<Report, CheckError> {
+    run(module, plan, options, Some(bound))
+}
+
+fn run(
+    module: &Module,
+    plan: &Plan,
+    options: &Options,
+    bound: Option<&Bound<'_>>,
+) -> Result<Report, CheckError> {
     let program = program::Program::new(module, plan, options.backend)?;
     if let Err(violation) = program.check_places() {
-        return Ok(Verdict::Wrong(violation));
+        return Ok(Report { verdict: Verdict::Wrong(violation), forced: Vec::new() });
     }
-    let mut machine = Machine::new(&program, options);
-    let end = machine.run();
-    Ok(match end {
+    let mut machine = Machine::new(&program, options, bound);
+    let verdict = match machine.run() {
         Ok(()) => Verdict::Right(machine.summary()),
         Err(Stop::Wrong(violation)) => Verdict::Wrong(violation),
         Err(Stop::Budget) => Verdict::NotFullyExplored(machine.summary()),
-    })
+    };
+    Ok(Report { verdict, forced: machine.forced() })
 }

@@ -178,6 +178,12 @@ impl<'a> Program<'a> {
         value_name(self.module.name_of(id), self.index(id, sub), is_tuple)
     }
 
+    /// The number of an entry parameter.
+    pub(crate) fn parameter_of(&self, id: InstructionId) -> Option<u32> {
+        let is_of_entry = self.module.instruction(id).computation == self.module.entry;
+        self.module.parameter_number(id).filter(|_| is_of_entry)
+    }
+
     pub(crate) fn place(&self, id: InstructionId, sub: u32) -> u32 {
         self.places[(self.base[id.index()] + sub) as usize]
     }

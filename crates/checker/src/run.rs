@@ -8,9 +8,9 @@ use crate::in_place::{Backend, Pair, joins_in_place, may_write_over, promised_al
 use crate::memory::{Mark, Memory, Range, Segment, Token};
 use crate::program::{DEEPEST_CALL, NONE, Program};
 use crate::violation::{Datum, Reason, Violation, When};
-use crate::{Options, Summary};
+use crate::{Bound, Options, Summary};
 use hlo::{ComputationId, InstructionId, Opcode, ShapeIndex};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Where a part of a result lies, and what must be there. The place is that of whoever wrote it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +26,8 @@ const EMPTY: Cell = Cell { place: NONE, token: Token(NONE) };
 struct Writer {
     instruction: InstructionId,
     sub: u32,
+    /// Where it was written.
+    place: u32,
     context: u32,
     from_the_start: bool,
     in_flight: bool,
@@ -112,13 +114,58 @@ pub(crate) struct Machine<'a> {
     /// What the computations of asynchronous operations have written, until they are done.
     pending: FxHashMap<InstructionId, Vec<Segment>>,
     reads: Vec<Read>,
+    /// Has the last step run?
+    is_over: bool,
     work: u64,
     summary: Summary,
+    binding: Binding,
+    /// What was lost, but would be whatever the assignment.
+    forced: Vec<Violation>,
+    /// What of it was told, so that iterations do not repeat it: kind, who, and the two parts concerned.
+    told: FxHashSet<(&'static str, InstructionId, u32, u32)>,
+}
+
+/// Which parts have to lie in one place.
+#[derive(Default)]
+struct Binding {
+    /// The group of each cell, or [`NONE`]; empty if nothing is known.
+    groups: Vec<u32>,
+    /// The cells that are there from the start, by group.
+    starts: FxHashMap<u32, Vec<(InstructionId, u32)>>,
+}
+
+impl Binding {
+    fn new(p: &Program<'_>, bound: &Bound<'_>) -> Self {
+        let module = p.module;
+        let mut out = Self { groups: Vec::with_capacity(p.places.len()), ..Self::default() };
+        for id in module.instruction_ids() {
+            let instruction = module.instruction(id);
+            let stands = instruction.opcode == Opcode::Constant && p.steps[id.index()] != NONE
+                || instruction.opcode == Opcode::Parameter && instruction.computation == module.entry;
+            for sub in 0..p.count(id) {
+                let group = bound(id, sub);
+                out.groups.push(group.unwrap_or(NONE));
+                if let Some(group) = group
+                    && stands
+                {
+                    out.starts.entry(group).or_default().push((id, sub));
+                }
+            }
+        }
+        out
+    }
+
+    fn group(&self, cell: u32) -> Option<u32> {
+        self.groups.get(cell as usize).copied().filter(|g| *g != NONE)
+    }
 }
 
 impl<'a> Machine<'a> {
-    pub(crate) fn new(p: &'a Program<'a>, options: &'a Options) -> Self {
+    pub(crate) fn new(p: &'a Program<'a>, options: &'a Options, bound: Option<&Bound<'_>>) -> Self {
         Self {
+            binding: bound.map(|b| Binding::new(p, b)).unwrap_or_default(),
+            forced: Vec::new(),
+            told: FxHashSet::default(),
             p,
             options,
             memory: Memory::new(p.plan.allocations.len()),
@@ -129,6 +176,7 @@ impl<'a> Machine<'a> {
             frames: Vec::new(),
             pending: FxHashMap::default(),
             reads: Vec::new(),
+            is_over: false,
             work: 0,
             summary: Summary::default(),
         }
@@ -136,6 +184,10 @@ impl<'a> Machine<'a> {
 
     pub(crate) fn summary(&self) -> Summary {
         Summary { values: self.p.plan.placements.len(), ..self.summary }
+    }
+
+    pub(crate) fn forced(self) -> Vec<Violation> {
+        self.forced
     }
 
     pub(crate) fn run(&mut self) -> Done {
@@ -196,10 +248,11 @@ impl<'a> Machine<'a> {
         self.cells[(self.p.base[id.index()] + sub) as usize] = cell;
     }
 
-    fn fresh(&mut self, instruction: InstructionId, sub: u32, in_flight: bool) -> Token {
+    fn fresh(&mut self, instruction: InstructionId, sub: u32, place: u32, in_flight: bool) -> Token {
         self.writers.push(Writer {
             instruction,
             sub,
+            place,
             context: self.context,
             from_the_start: false,
             in_flight,
@@ -211,21 +264,77 @@ impl<'a> Machine<'a> {
         self.writers.get(token.0 as usize).is_some_and(|w| w.in_flight)
     }
 
+    // What no assignment could do better.
+
+    fn same_spot(&self, a: u32, b: u32) -> bool {
+        let (a, b) = (self.p.range(a), self.p.range(b));
+        (a.allocation, a.start) == (b.allocation, b.start)
+    }
+
+    fn group_of(&self, id: InstructionId, sub: u32) -> Option<u32> {
+        self.binding.group(self.p.base[id.index()] + sub)
+    }
+
+    /// Had the datum to be written where the other part has to be? Only if it was: what is bound and lies elsewhere
+    /// is the assignment's doing.
+    fn is_bound(&self, token: Token, id: InstructionId, sub: u32, place: u32) -> bool {
+        let w = self.writers[token.0 as usize];
+        let group = self.group_of(id, sub);
+        group.is_some() && group == self.group_of(w.instruction, w.sub) && self.same_spot(w.place, place)
+    }
+
+    /// Does the part have to lie where a constant or parameter stands whose allocation this is?
+    fn is_bound_to_a_start(&self, id: InstructionId, sub: u32, place: u32) -> bool {
+        let starts = self.group_of(id, sub).and_then(|g| self.binding.starts.get(&g));
+        starts.into_iter().flatten().any(|&(start, at)| {
+            let own = self.p.place(start, at);
+            (start, at) != (id, sub)
+                && own != NONE
+                && self.same_spot(own, place)
+                && self.is_its_own(start, at, own)
+        })
+    }
+
+    /// Ends the run, unless the module itself is to blame: then it is noted once, and the run goes on.
+    fn blame(&mut self, is_forced: bool, who: InstructionId, parts: (u32, u32), what: Violation) -> Done {
+        if !is_forced {
+            return Err(what.into());
+        }
+        if self.told.insert((what.kind(), who, parts.0, parts.1)) {
+            self.forced.push(what);
+        }
+        Ok(())
+    }
+
+    fn part_of(&self, token: Token) -> u32 {
+        let w = self.writers[token.0 as usize];
+        self.p.base[w.instruction.index()] + w.sub
+    }
+
     /// Does the datum stand where the cell says?
-    fn holds(&mut self, cell: Cell, reader: InstructionId, when: Option<&When>) -> Done {
+    fn holds(&mut self, cell: Cell, reader: InstructionId) -> Done {
         self.summary.reads += 1;
         self.work += 1;
-        match self.memory.lost(self.p.range(cell.place), cell.token) {
-            None => Ok(()),
-            Some((bytes, found)) => Err(Violation::Lost {
+        self.stands_in(self.p.range(cell.place), cell, reader)
+    }
+
+    fn stands_in(&mut self, range: Range, cell: Cell, reader: InstructionId) -> Done {
+        let mut at = range.start;
+        while let Some((bytes, found)) = self.memory.lost(Range { start: at, ..range }, cell.token) {
+            let w = self.writers[cell.token.0 as usize];
+            let is_forced = found.is_some_and(|f| self.is_bound(f, w.instruction, w.sub, cell.place));
+            let what = Violation::Lost {
                 reader: self.name(reader),
-                when: Some(when.cloned().unwrap_or_else(|| self.now(reader))),
+                when: (!self.is_over).then(|| self.now(reader)),
                 expected: self.datum(cell.token),
                 at: Program::spot(bytes),
                 found: found.map(|t| self.datum(t)),
-            }
-            .into()),
+            };
+            let parts = (self.part_of(cell.token), found.map_or(NONE, |t| self.part_of(t)));
+            self.blame(is_forced, reader, parts, what)?;
+            at = bytes.end;
         }
+        Ok(())
     }
 
     /// Every part of `of` must be in its place now.
@@ -241,7 +350,7 @@ impl<'a> Machine<'a> {
         if cell.place == NONE {
             return Err(Violation::NoAddress { value: self.p.value(of, sub) }.into());
         }
-        self.holds(cell, reader, None)
+        self.holds(cell, reader)
     }
 
     fn reads_part(&mut self, of: InstructionId, sub: u32, reader: InstructionId) -> Done {
@@ -328,13 +437,13 @@ impl<'a> Machine<'a> {
         }
         let range = self.p.range(place);
         if range.start < range.end {
-            self.may_be_written(id, sub, range)?;
+            self.may_be_written(id, sub, place)?;
             let under: Vec<Segment> = self.memory.segments(range).collect();
             for s in under {
-                self.may_be_overwritten(id, sub, range, s, first)?;
+                self.may_be_overwritten(id, sub, place, s, first)?;
             }
         }
-        let token = self.fresh(id, sub, in_flight);
+        let token = self.fresh(id, sub, place, in_flight);
         self.memory.write(range, token);
         self.set(id, sub, Cell { place, token });
         self.summary.writes += 1;
@@ -342,42 +451,47 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn may_be_written(&self, id: InstructionId, sub: u32, range: Range) -> Done {
+    fn may_be_written(&mut self, id: InstructionId, sub: u32, place: u32) -> Done {
+        let range = self.p.range(place);
         let allocation = &self.p.plan.allocations[range.allocation as usize];
         let protected = allocation.parameter.as_ref().is_some_and(|p| !self.p.donated.contains(p));
         if allocation.is_constant || protected {
-            return Err(Violation::ReadOnly {
+            let what = Violation::ReadOnly {
                 writer: self.name(id),
                 when: self.now(id),
                 value: self.p.value(id, sub),
                 at: Program::spot(range),
                 is_constant: allocation.is_constant,
-            }
-            .into());
+            };
+            return self.blame(self.is_bound_to_a_start(id, sub, place), id, (sub, NONE), what);
         }
         Ok(())
     }
 
     fn may_be_overwritten(
-        &self,
+        &mut self,
         id: InstructionId,
         sub: u32,
-        range: Range,
+        place: u32,
         under: Segment,
         first: Token,
     ) -> Done {
+        let range = self.p.range(place);
+        let is_forced = self.is_bound(under.token, id, sub, place);
         if under.token >= first {
-            return Err(Violation::ResultsOverlap {
+            let what = Violation::ResultsOverlap {
                 writer: self.name(id),
                 when: self.now(id),
                 first: self.datum(under.token).value,
                 second: self.p.value(id, sub),
                 at: Program::spot(range),
-            }
-            .into());
+            };
+            return self.blame(is_forced, id, (self.part_of(under.token), sub), what);
         }
         let from = self.reads.partition_point(|r| r.0 < under.token);
-        for &(_, k, operand_sub) in self.reads[from..].iter().take_while(|r| r.0 == under.token) {
+        let reads: Vec<Read> =
+            self.reads[from..].iter().take_while(|r| r.0 == under.token).copied().collect();
+        for (_, k, operand_sub) in reads {
             let operand = self.p.module.operands(id)[k as usize];
             let read = self.p.range(self.cell(operand, operand_sub).place);
             let same = range.start == read.start && (range.end == read.end || self.p.backend == Backend::Tpu);
@@ -391,7 +505,7 @@ impl<'a> Machine<'a> {
                 continue;
             }
             if !same || !may_write_over(self.p.module, self.p.backend, id, pair) {
-                return Err(Violation::OverOperand {
+                let what = Violation::OverOperand {
                     writer: self.name(id),
                     when: self.now(id),
                     value: self.p.value(id, sub),
@@ -399,8 +513,8 @@ impl<'a> Machine<'a> {
                     operand: k,
                     read: self.datum(under.token),
                     read_at: Program::spot(read),
-                }
-                .into());
+                };
+                self.blame(is_forced, id, (k, sub), what)?;
             }
         }
         Ok(())
@@ -408,7 +522,7 @@ impl<'a> Machine<'a> {
 
     /// A new name for what already stands in a place: the loop's or conditional's own value.
     fn rename(&mut self, id: InstructionId, sub: u32, place: u32, in_flight: bool) -> Cell {
-        let token = self.fresh(id, sub, in_flight);
+        let token = self.fresh(id, sub, place, in_flight);
         self.memory.write(self.p.range(place), token);
         Cell { place, token }
     }
@@ -418,16 +532,16 @@ impl<'a> Machine<'a> {
     fn begin(&mut self) -> Done {
         let module = self.p.module;
         let entry = module.computation(module.entry);
-        for (number, &id) in (0_u32..).zip(&entry.parameters) {
+        for &id in &entry.parameters {
             for sub in 0..self.p.count(id) {
-                self.stands(id, sub, Some(number))?;
+                self.stands(id, sub)?;
             }
         }
         // Constants of all computations that run; a constant inside a step has its own place or none.
         for id in module.instruction_ids() {
             if module.instruction(id).opcode == Opcode::Constant && self.p.steps[id.index()] != NONE {
                 for sub in 0..self.p.count(id) {
-                    self.stands(id, sub, None)?;
+                    self.stands(id, sub)?;
                 }
             }
         }
@@ -435,57 +549,55 @@ impl<'a> Machine<'a> {
     }
 
     /// Puts there what is there from the start: a parameter, or a constant.
-    fn stands(&mut self, id: InstructionId, sub: u32, parameter: Option<u32>) -> Done {
+    fn stands(&mut self, id: InstructionId, sub: u32) -> Done {
         let place = self.p.place(id, sub);
         let value = || self.p.value(id, sub);
         if place == NONE {
             return Err(Violation::NoAddress { value: value() }.into());
         }
         let range = self.p.range(place);
-        let allocation = &self.p.plan.allocations[range.allocation as usize];
-        let is_its_own = match parameter {
-            Some(n) => allocation
-                .parameter
-                .as_ref()
-                .is_some_and(|(k, index)| *k == n && index == self.p.index(id, sub)),
-            None => allocation.is_constant,
-        };
-        if !is_its_own {
-            return Err(Violation::NotItsAllocation {
+        let is_forced = self.is_bound_to_a_start(id, sub, place);
+        if !self.is_its_own(id, sub, place) {
+            let what = Violation::NotItsAllocation {
                 value: value(),
                 allocation: range.allocation,
-                is_constant: parameter.is_none(),
-            }
-            .into());
+                is_constant: self.p.module.instruction(id).opcode == Opcode::Constant,
+            };
+            self.blame(is_forced, id, (sub, NONE), what)?;
         }
-        if let Some(s) = self.memory.segments(range).next() {
-            return Err(Violation::StartOverlap {
+        let under = self.memory.segments(range).next();
+        if let Some(s) = under {
+            let what = Violation::StartOverlap {
                 first: self.datum(s.token).value,
-                second: value(),
+                second: self.p.value(id, sub),
                 at: Program::spot(range),
-            }
-            .into());
+            };
+            self.blame(self.is_bound(s.token, id, sub, place), id, (sub, self.part_of(s.token)), what)?;
         }
-        let token = self.fresh(id, sub, false);
+        let token = self.fresh(id, sub, place, false);
         self.writers[token.0 as usize].from_the_start = true;
         self.memory.write(range, token);
         self.set(id, sub, Cell { place, token });
         Ok(())
     }
 
+    /// Is the allocation the one for this parameter's part, or one for constants?
+    fn is_its_own(&self, id: InstructionId, sub: u32, place: u32) -> bool {
+        let allocation = &self.p.plan.allocations[self.p.range(place).allocation as usize];
+        match self.p.parameter_of(id) {
+            Some(n) => {
+                let is_it = |(k, index): &(u32, ShapeIndex)| *k == n && index == self.p.index(id, sub);
+                allocation.parameter.as_ref().is_some_and(is_it)
+            }
+            None => allocation.is_constant,
+        }
+    }
+
     fn end(&mut self) -> Done {
         let module = self.p.module;
         let root = module.root(module.entry);
-        let at_the_end = |stop: Stop| match stop {
-            Stop::Wrong(mut v) => {
-                if let Violation::Lost { when, .. } = v.as_mut() {
-                    *when = None;
-                }
-                Stop::Wrong(v)
-            }
-            stop @ Stop::Budget => stop,
-        };
-        self.reads_all(root, root).map_err(at_the_end)?;
+        self.is_over = true;
+        self.reads_all(root, root)?;
         for sub in 0..self.p.count(root) {
             let allocation = self.p.range(self.cell(root, sub).place).allocation;
             if !self.p.plan.allocations[allocation as usize].maybe_live_out {
@@ -511,7 +623,7 @@ impl<'a> Machine<'a> {
             let number = module.parameter_number(id).unwrap_or(NONE);
             for sub in 0..self.p.count(id) {
                 if !self.p.donated.contains(&(number, self.p.index(id, sub).clone())) {
-                    self.part_holds(id, sub, id).map_err(at_the_end)?;
+                    self.part_holds(id, sub, id)?;
                 }
             }
         }
@@ -729,7 +841,7 @@ impl<'a> Machine<'a> {
         // The loop may end here, after any number of iterations: then this is its result.
         for cell in &run.state {
             if cell.place != NONE {
-                self.holds(*cell, run.id, None)?;
+                self.holds(*cell, run.id)?;
             }
         }
         if run.iteration > self.options.iterations {
@@ -983,7 +1095,7 @@ impl<'a> Machine<'a> {
                     let root = module.root(computation);
                     match find(root, rest).map(|s| self.cell(root, s)) {
                         Some(cell) if cell.place != NONE && !is_tuple => {
-                            self.holds(cell, link, None)?;
+                            self.holds(cell, link)?;
                             Some(self.rename(link, sub, cell.place, true))
                         }
                         other => other,
@@ -1008,16 +1120,8 @@ impl<'a> Machine<'a> {
         let start = self.p.chain(id).first().copied().unwrap_or(link);
         // Whatever the operation keeps for itself is its own until now.
         for s in self.pending.remove(&start).unwrap_or_default() {
-            if let Some((bytes, found)) = self.memory.lost(s.range, s.token) {
-                return Err(Violation::Lost {
-                    reader: self.name(id),
-                    when: Some(self.now(id)),
-                    expected: self.datum(s.token),
-                    at: Program::spot(bytes),
-                    found: found.map(|t| self.datum(t)),
-                }
-                .into());
-            }
+            let place = self.writers[s.token.0 as usize].place;
+            self.stands_in(s.range, Cell { place, token: s.token }, id)?;
         }
         let first = Token(self.writers.len() as u32);
         for sub in 0..self.p.count(id) {

@@ -2,7 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use checker::{Options, Plan, Verdict};
+use analysis::{Facts, Orders, Position, Target};
+use checker::{Options, Plan, Report, Verdict, check_bound};
 use hlo::Module;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,22 @@ impl Case {
 
     pub fn verdict(&self, plan: &Plan) -> Verdict {
         checker::check(&self.module, plan, &Options::detect(&self.module, plan)).expect("an assignment of it")
+    }
+
+    pub fn facts(&self) -> Facts {
+        let target = Target::detect(&self.module);
+        let orders = Orders::guess(&self.module, &target);
+        Facts::new(&self.module, orders, target).expect("facts")
+    }
+
+    /// The same with what is bound to one buffer told.
+    pub fn report(&self, plan: &Plan, facts: &Facts) -> Report {
+        let bound = |instruction, sub| {
+            let value = facts.dataflow.unique_at(Position { instruction, sub })?;
+            Some(facts.value(value).buffer.0)
+        };
+        check_bound(&self.module, plan, &Options::detect(&self.module, plan), &bound)
+            .expect("an assignment of it")
     }
 }
 
