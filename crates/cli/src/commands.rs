@@ -2,6 +2,7 @@
 
 pub(crate) mod assign;
 pub(crate) mod check;
+pub(crate) mod copies;
 pub(crate) mod decisions;
 pub(crate) mod diff;
 pub(crate) mod explain;

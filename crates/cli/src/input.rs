@@ -5,7 +5,7 @@ use analysis::{Backend, Facts, Orders, Target};
 use assigner::{Assignment, Decision, Options};
 use clap::Args;
 use flate2::read::MultiGzDecoder;
-use hlo::{Diagnostic, Module, Severity};
+use hlo::{Diagnostic, InstructionId, Module, Severity};
 use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,9 @@ pub(crate) struct ModuleArguments {
     /// Take the module as if it had no schedule: only dependencies say what comes before what
     #[arg(long)]
     no_schedule: bool,
+    /// Run copy insertion first: for modules as they are before it
+    #[arg(long)]
+    insert_copies: bool,
 }
 
 /// What shapes the assignment itself.
@@ -47,6 +50,13 @@ pub(crate) struct AssignmentArguments {
     /// A buffer-assignment file with what memory space assignment placed: its allocations of colour 1
     #[arg(long, value_name = "FILE")]
     presets: Option<PathBuf>,
+}
+
+/// A module with its orders, before anything is found out.
+pub(crate) struct Unanalysed {
+    pub(crate) module: Module,
+    pub(crate) orders: Orders,
+    pub(crate) target: Target,
 }
 
 /// A module with everything that is true of it.
@@ -95,7 +105,7 @@ impl ModuleArguments {
         target: Option<Backend>,
         alignment: Option<u64>,
     ) -> Self {
-        Self { module, orders, target, alignment, no_schedule: false }
+        Self { module, orders, target, alignment, no_schedule: false, insert_copies: false }
     }
 
     /// The file.
@@ -108,7 +118,8 @@ impl ModuleArguments {
         self.module_of(&read_bytes(&self.module)?)
     }
 
-    fn module_of(&self, bytes: &[u8]) -> Result<Module, Failure> {
+    /// The module in what was read already; warnings go to standard error.
+    pub(crate) fn module_of(&self, bytes: &[u8]) -> Result<Module, Failure> {
         let read = if is_proto(bytes) { hlo::read_proto(bytes) } else { hlo::read_bytes(bytes) };
         let (errors, warnings): (Vec<_>, Vec<_>) =
             read.diagnostics.into_iter().partition(|d| d.severity == Severity::Error);
@@ -126,13 +137,15 @@ impl ModuleArguments {
 
     /// Analyses what was read already.
     pub(crate) fn program_of(&self, bytes: &[u8]) -> Result<Program, Failure> {
-        let module = self.module_of(bytes)?;
-        let mut target = match self.target {
-            Some(backend) => Target::tuned(backend, &module),
-            None => Target::detect(&module),
-        };
-        target.alignment_override = self.alignment;
-        let orders = self.orders_of(bytes, &module, &target)?;
+        let Unanalysed { mut module, mut orders, target } = self.unanalysed_of(bytes, Orders::guess)?;
+        if self.insert_copies {
+            let with_copies = copy_insertion::insert_copies(&module, &orders, &target, Default::default())
+                .map_err(|e| self.failure(&module, e.instruction(), &e.describe(&module)))?;
+            // Printed and read again, every instruction has its own line.
+            let text = hlo::print(&with_copies.module);
+            module = hlo::read_owned(text).complete().map_err(|d| Failure(in_words(&self.module, &d)))?;
+            orders = with_copies.orders;
+        }
         let facts = if self.no_schedule {
             Facts::without_schedule(&module, orders, target)
         } else {
@@ -140,20 +153,52 @@ impl ModuleArguments {
         };
         match facts {
             Ok(facts) => Ok(Program { module, facts }),
-            Err(e) => {
-                let (line, column) = e.instruction().map_or((1, 1), |i| {
-                    let at = module.location(module.instruction(i).text.start);
-                    (at.line, at.column)
-                });
-                Err(Failure(format!("{}:{line}:{column}: {}", self.module.display(), e.describe(&module))))
-            }
+            Err(e) => Err(self.failure(&module, e.instruction(), &e.describe(&module))),
         }
+    }
+
+    /// Reads it with orders and target, for a pass that looks for facts itself. `guess` gives the orders that no proto gives.
+    pub(crate) fn unanalysed(
+        &self,
+        guess: impl Fn(&Module, &Target) -> Orders,
+    ) -> Result<Unanalysed, Failure> {
+        self.unanalysed_of(&read_bytes(&self.module)?, guess)
+    }
+
+    fn unanalysed_of(
+        &self,
+        bytes: &[u8],
+        guess: impl Fn(&Module, &Target) -> Orders,
+    ) -> Result<Unanalysed, Failure> {
+        let module = self.module_of(bytes)?;
+        let mut target = match self.target {
+            Some(backend) => Target::tuned(backend, &module),
+            None => Target::detect(&module),
+        };
+        target.alignment_override = self.alignment;
+        let orders = self.orders_of(bytes, &module, &target, guess)?;
+        Ok(Unanalysed { module, orders, target })
+    }
+
+    /// What is wrong with the module, and where.
+    pub(crate) fn failure(&self, module: &Module, at: Option<InstructionId>, what: &str) -> Failure {
+        let (line, column) = at.map_or((1, 1), |i| {
+            let at = module.location(module.instruction(i).text.start);
+            (at.line, at.column)
+        });
+        Failure(format!("{}:{line}:{column}: {what}", self.module.display()))
     }
 }
 
 impl ModuleArguments {
     /// XLA's own orders if there is a proto to take them from, else a guess.
-    fn orders_of(&self, bytes: &[u8], module: &Module, target: &Target) -> Result<Orders, Failure> {
+    fn orders_of(
+        &self,
+        bytes: &[u8],
+        module: &Module,
+        target: &Target,
+        guess: impl Fn(&Module, &Target) -> Orders,
+    ) -> Result<Orders, Failure> {
         let named;
         let (path, proto) = match &self.orders {
             Some(path) => {
@@ -161,7 +206,7 @@ impl ModuleArguments {
                 (path, &named[..])
             }
             None if is_proto(bytes) => (&self.module, bytes),
-            None => return Ok(Orders::guess(module, target)),
+            None => return Ok(guess(module, target)),
         };
         let stored = hlo::read_proto_orders(proto).map_err(|d| Failure(format!("{}:{d}", path.display())))?;
         Orders::exact(module, target, &stored)
@@ -196,6 +241,12 @@ impl AssignmentArguments {
         }
         let options =
             Options { algorithm: self.algorithm, heap_limit: self.heap_limit, must_not_live_out, presets };
-        Ok(assigner::assign(&program.module, &program.facts, &program.facts.ranges, &options))
+        let has_presets = !options.presets.is_empty();
+        let (assignment, decisions) =
+            assigner::assign(&program.module, &program.facts, &program.facts.ranges, &options);
+        if cfg!(debug_assertions) {
+            crate::checking::assert_right(&program.module, &program.facts, &assignment, has_presets);
+        }
+        Ok((assignment, decisions))
     }
 }

@@ -3,6 +3,7 @@
 //! Exit status: 0 success, 1 the answer is "no", 2 bad input. Errors go to standard error as
 //! `FILE:LINE:COLUMN: what was read, what was expected`.
 
+mod checking;
 mod commands;
 mod input;
 mod names;
@@ -29,6 +30,8 @@ enum Command {
     Decisions(commands::decisions::Arguments),
     /// Proves an assignment right, or names the first value it loses
     Check(commands::check::Arguments),
+    /// Adds the copies that a module needs, and says why it needs them
+    Copies(commands::copies::Arguments),
     /// Compares two assignments: dumps, or modules, which are assigned first
     Diff(commands::diff::Arguments),
     /// Says why two values do or do not share
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Command::Assign(a) => commands::assign::run(&a),
         Command::Decisions(a) => commands::decisions::run(&a),
         Command::Check(a) => commands::check::run(&a),
+        Command::Copies(a) => commands::copies::run(&a),
         Command::Diff(a) => commands::diff::run(&a),
         Command::Explain(a) => commands::explain::run(&a),
         Command::Shares(a) => commands::shares::run(&a),

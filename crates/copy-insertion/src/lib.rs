@@ -1,0 +1,247 @@
+//! XLA's copy insertion: a module in, a module with the copies that it needs out, and why it needs them.
+
+mod add;
+mod cleanup;
+mod draft;
+mod region;
+mod remove;
+mod special;
+mod story;
+
+pub use story::{
+    Attempt, AttemptOutcome, Clash, CopyStory, Fate, Late, LateRead, Place, Refusal, Rule, Until,
+};
+
+use analysis::{AnalysisError, Orders, Target};
+use draft::Draft;
+use hlo::{ComputationId, InstructionId, Module, Opcode, Shape};
+use std::fmt;
+
+/// When region analysis is asked (11.1, the region limit).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RegionAnalysis {
+    /// Never, as XLA:CPU and XLA:GPU do by themselves.
+    #[default]
+    Never,
+    /// Whenever the plain test fails.
+    Always,
+}
+
+/// After which phase to stop (11.1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Stage {
+    /// Copies are added wherever values might get in each other's way.
+    Added,
+    /// Copies that are not needed have no readers any more; they still stand there.
+    Removed,
+    /// Copies for read-only values and unclear results are added.
+    Special,
+    /// What nobody reads is gone: the end.
+    #[default]
+    After,
+}
+
+/// How to run the pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// When region analysis is asked.
+    pub region_analysis: RegionAnalysis,
+    /// After which phase to stop.
+    pub stop_after: Stage,
+}
+
+/// Why the pass cannot run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Error {
+    /// The module cannot be analysed.
+    Analysis(AnalysisError),
+    /// A computation is called from two places, or both as control flow and per element (11.1).
+    NotFlattened(ComputationId),
+    /// A value with an explicit buffer type, whose rules are not known well enough (11.2.2).
+    ExplicitBuffer(InstructionId),
+}
+
+impl Error {
+    /// In words, with names.
+    #[must_use]
+    pub fn describe(&self, module: &Module) -> String {
+        match self {
+            Self::Analysis(e) => e.describe(module),
+            Self::NotFlattened(c) => format!(
+                "computation %{} is called from several places, expected the call graph to be flattened before copy insertion",
+                module.computation_name(*c)
+            ),
+            Self::ExplicitBuffer(i) => {
+                format!("%{} has a buffer type `b(...)`, expected arrays and tuples", module.name_of(*i))
+            }
+        }
+    }
+
+    /// The instruction it is about, if it is about one.
+    #[must_use]
+    pub fn instruction(&self) -> Option<InstructionId> {
+        match self {
+            Self::Analysis(e) => e.instruction(),
+            Self::NotFlattened(_) => None,
+            Self::ExplicitBuffer(i) => Some(*i),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Analysis(e) => e.fmt(f),
+            Self::NotFlattened(_) => f.write_str("the call graph is not flattened"),
+            Self::ExplicitBuffer(_) => f.write_str("an explicit buffer type"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<AnalysisError> for Error {
+    fn from(e: AnalysisError) -> Self {
+        Self::Analysis(e)
+    }
+}
+
+/// What the pass gave.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The module with its copies. It has no schedule.
+    pub module: Module,
+    /// Its orders.
+    pub orders: Orders,
+    /// All that the pass ever had, removed instructions included (emptied); [`CopyStory`] names its instructions.
+    pub history: Module,
+    /// All copies, in the order in which they were made.
+    pub copies: Vec<CopyStory>,
+    /// What each removed copy is replaced by, numbered as in `history`.
+    pub replaced: Vec<(InstructionId, InstructionId)>,
+}
+
+/// A copy that was made, and why.
+pub(crate) struct Made {
+    pub(crate) copy: InstructionId,
+    pub(crate) of: Place,
+    pub(crate) rule: Rule,
+}
+
+/// The orders of a text that says nothing else: its own, which serve this pass as well as XLA's (11.0).
+#[must_use]
+pub fn text_orders(module: &Module) -> Orders {
+    let storage: Vec<ComputationId> = module.computation_ids().collect();
+    Orders {
+        instructions: module.computations.iter().map(|c| c.instructions.clone()).collect(),
+        callee_first: analysis::orders::callee_first(module, &storage),
+        storage,
+        exact: false,
+    }
+}
+
+/// Runs the pass.
+pub fn insert_copies(
+    module: &Module,
+    orders: &Orders,
+    target: &Target,
+    options: Options,
+) -> Result<Outcome, Error> {
+    let is_buffer = |i: &InstructionId| {
+        let places = module.shapes.subshapes(module.instruction(*i).shape);
+        places.iter().any(|p| matches!(module.shapes.get(p.shape), Shape::Buffer(_)))
+    };
+    if let Some(id) = module.instruction_ids().find(is_buffer) {
+        return Err(Error::ExplicitBuffer(id));
+    }
+    // Reading the facts once checks the module before anything relies on it.
+    let facts = analysis::Facts::new(module, orders.clone(), target.clone())?;
+    check_flattened(module, &facts)?;
+
+    let mut draft = Draft::new(module, orders, target);
+    let mut made = given(&draft);
+    let mut removal = remove::Removal::default();
+    add::add_copies(&mut draft, &mut made)?;
+    cleanup::clean_up(&mut draft);
+    if options.stop_after >= Stage::Removed {
+        removal = remove::remove_copies(&mut draft, options.region_analysis)?;
+    }
+    if options.stop_after >= Stage::Special {
+        special::add_special(&mut draft, &mut made)?;
+    }
+    if options.stop_after >= Stage::After {
+        cleanup::clean_up(&mut draft);
+    }
+    let (module, orders, map) = draft.finish();
+    let copies = made
+        .into_iter()
+        .map(|m| {
+            let id = m.copy;
+            let was_removed = removal.removed.contains_key(&id);
+            let stands_as = map.get(id.index()).copied().flatten();
+            CopyStory {
+                copy: id,
+                stands_as,
+                of: m.of,
+                protects: removal.protects.remove(&id),
+                bytes: target.bytes(&draft.module.shapes, draft.shape(id)),
+                rule: m.rule,
+                attempts: removal.attempts.remove(&id).unwrap_or_default(),
+                refusal: removal.refusals.remove(&id),
+                fate: match (was_removed, stands_as) {
+                    (true, _) => Fate::Removed,
+                    (false, Some(_)) => Fate::Stayed,
+                    (false, None) => Fate::Dead,
+                },
+            }
+        })
+        .collect();
+    let mut replaced: Vec<_> = removal.removed.into_iter().collect();
+    replaced.sort_unstable();
+    Ok(Outcome { module, orders, history: draft.module, copies, replaced })
+}
+
+/// The copies that stand in the module already.
+fn given(draft: &Draft) -> Vec<Made> {
+    let mut out = Vec::new();
+    for c in &draft.storage {
+        if draft.is_fusion_body(*c) {
+            continue;
+        }
+        for copy in draft.stored(*c) {
+            if draft.opcode(copy) == Opcode::Copy
+                && let Some(of) = draft.module.operands(copy).first()
+            {
+                let of = Place::new(&draft.module, *of, 0);
+                out.push(Made { copy, of, rule: Rule::Given });
+            }
+        }
+    }
+    out
+}
+
+/// Control flow may call each computation from one place only, and none may be called per element too (11.1).
+fn check_flattened(module: &Module, facts: &analysis::Facts) -> Result<(), Error> {
+    let mut by_control_flow = vec![0u32; module.computations.len()];
+    let mut per_element = vec![false; module.computations.len()];
+    for id in module.instruction_ids() {
+        let opcode = module.instruction(id).opcode;
+        let is_async = matches!(opcode, Opcode::AsyncStart | Opcode::AsyncUpdate | Opcode::AsyncDone);
+        let caller = module.instruction(id).computation;
+        let inherits = facts.graph.context(caller) == analysis::Context::Embedded;
+        for c in module.called(id) {
+            if !analysis::graph::is_control_flow(opcode) || inherits {
+                per_element[c.index()] = true;
+            } else if !is_async {
+                by_control_flow[c.index()] += 1;
+            }
+        }
+    }
+    let is_wrong = |c: &ComputationId| {
+        by_control_flow[c.index()] > 1 || (by_control_flow[c.index()] > 0 && per_element[c.index()])
+    };
+    match module.computation_ids().find(is_wrong) {
+        Some(c) => Err(Error::NotFlattened(c)),
+        None => Ok(()),
+    }
+}
