@@ -82,6 +82,16 @@ pub struct PlacementStep {
     pub free_chunks: Vec<FreeChunk>,
 }
 
+/// The buffers that share one place (colocations), a group each in order of its first start, the allocated buffer first.
+/// Buffers of size 0 are in none.
+///
+/// # Errors
+/// If the events contradict each other; see [`PackError`].
+pub fn groups(events: &[Event]) -> Result<Vec<Vec<BufferKey>>, PackError> {
+    let timeline = Timeline::new(events)?;
+    Ok(timeline.groups.iter().map(|group| timeline.members(group).to_vec()).collect())
+}
+
 /// The free chunks weighed at a placement; see [`inspect_placement`].
 pub fn free_chunks_at(
     events: &[Event],

@@ -49,7 +49,9 @@ mod types;
 pub use bound::{peak_live_size, unfragmented_size};
 pub use error::PackError;
 pub use free_chunks::FreeChunks;
-pub use inspect::{FreeChunk, OccupiedChunk, PlacementStep, QueueEntry, free_chunks_at, inspect_placement};
+pub use inspect::{
+    FreeChunk, OccupiedChunk, PlacementStep, QueueEntry, free_chunks_at, groups, inspect_placement,
+};
 pub use types::{
     Algorithm, BufferKey, Chunk, DEFAULT_SPLIT_THRESHOLD, Event, Heap, Options, Packing, Placement,
     UnknownAlgorithm,

@@ -150,6 +150,15 @@ fn unfragmented_size_counts_shares() {
     assert_eq!(unfragmented_size(&[alloc(0, u64::MAX), alloc(1, u64::MAX)]), u64::MAX);
 }
 
+#[test]
+fn groups_are_what_shares() {
+    let share = |buffer, with| Event::Share { buffer: BufferKey(buffer), with: BufferKey(with), size: 9 };
+    let events = [alloc(4, 9), alloc(7, 5), free(4), share(2, 4), free(7), share(3, 2), free(2), free(3)];
+    let names: Vec<Vec<u32>> =
+        packing::groups(&events).unwrap().iter().map(|g| g.iter().map(|k| k.0).collect()).collect();
+    assert_eq!(names, [vec![4, 2, 3], vec![7]]);
+}
+
 /// A gap that is exactly large enough wins over a larger one below it.
 #[test]
 fn a_step_shows_what_was_weighed() {
