@@ -194,10 +194,8 @@ fn damaged() {
             if all.is_empty() {
                 continue;
             }
-            let all: Vec<Damage> = all
-                .into_iter()
-                .map(|(what, plan)| Damage { verdict: case.verdict(&plan), what })
-                .collect();
+            let all: Vec<Damage> =
+                all.into_iter().map(|(what, plan)| Damage { verdict: case.verdict(&plan), what }).collect();
             tell(&mut got, kind, &all);
             // These are wrong whatever the program does.
             if matches!(kind, "shrunk" | "not live out") {

@@ -8,6 +8,7 @@ use hlo::Module;
 use std::path::{Path, PathBuf};
 
 /// One module and XLA's assignment of it.
+#[derive(Clone)]
 pub struct Case {
     pub name: String,
     pub module: Module,

@@ -1,9 +1,13 @@
-//! `bufferscope check MODULE [DUMP] [--json]`
+//! `bufferscope check MODULE [DUMP] [--strict] [--json]`
+//!
+//! With a dump the question is whether the assignment is right, without one whether the module with our assignment
+//! computes what it says. The difference is in what the module itself loses, because it lacks a copy: no assignment could
+//! do better, so only the second question is answered "no" for it.
 
+use crate::checking;
 use crate::input::{AssignmentArguments, ModuleArguments, read_bytes};
 use crate::{Answer, Failure, say};
-use analysis::Backend;
-use checker::{Plan, Summary, Verdict, Violation};
+use checker::{Plan, Report, Summary, Verdict, Violation};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -19,37 +23,65 @@ pub(crate) struct Arguments {
     /// How often to run each loop, each time it is entered
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     iterations: u32,
+    /// Also say no to what the module itself loses, whatever the assignment; always so without DUMP
+    #[arg(long)]
+    strict: bool,
     /// The answer as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
-    let (module, text, name) = match &arguments.dump {
+    let bytes = read_bytes(arguments.module.path())?;
+    let (module, facts, text, name) = match &arguments.dump {
         Some(path) => {
             let text = String::from_utf8_lossy(&read_bytes(path)?).into_owned();
-            (arguments.module.read()?, text, path.display().to_string())
+            let (module, facts) = match arguments.module.program_of(&bytes) {
+                Ok(program) => (program.module, Some(program.facts)),
+                // An assignment can be checked without knowing what is bound to one buffer.
+                Err(Failure(why)) => {
+                    let module = arguments.module.module_of(&bytes)?;
+                    eprintln!("{}", why.trim_end());
+                    (module, None)
+                }
+            };
+            (module, facts, text, path.display().to_string())
         }
         None => {
-            let program = arguments.module.program()?;
+            let program = arguments.module.program_of(&bytes)?;
             let (assignment, _) = arguments.assignment.assign(&program)?;
             let text = dumps::buffer_assignment(&program.module, &program.facts, &assignment);
-            (program.module, text, "our own assignment".to_string())
+            (program.module, Some(program.facts), text, "our own assignment".to_string())
         }
     };
     let plan = Plan::parse(&text).map_err(|e| Failure(format!("{name}:{e}")))?;
     let mut options = checker::Options::detect(&module, &plan);
     if let Some(target) = arguments.module.target {
-        options.backend = match target {
-            Backend::Cpu => checker::Backend::Cpu,
-            Backend::Gpu => checker::Backend::Gpu,
-            Backend::Tpu => checker::Backend::Tpu,
-        };
+        options.backend = checking::backend(target);
     }
     options.iterations = arguments.iterations;
-    let verdict = checker::check(&module, &plan, &options).map_err(|e| Failure(format!("{name}:{e}")))?;
-    say(&if arguments.json { event(&verdict).to_string() + "\n" } else { sentence(&verdict) })?;
-    Ok(if matches!(verdict, Verdict::Right(_)) { Answer::Yes } else { Answer::No })
+    let report = checking::report(&module, facts.as_ref(), &plan, &options)
+        .map_err(|e| Failure(format!("{name}:{e}")))?;
+    let report = if arguments.strict || arguments.dump.is_none() { strict(report) } else { report };
+    for violation in &report.forced {
+        eprintln!("{}: {}", arguments.module.path().display(), blame(violation));
+    }
+    say(&if arguments.json { event(&report).to_string() + "\n" } else { sentence(&report.verdict) })?;
+    Ok(if matches!(report.verdict, Verdict::Right(_)) { Answer::Yes } else { Answer::No })
+}
+
+/// What the module itself loses makes it wrong as well.
+fn strict(report: Report) -> Report {
+    match (&report.verdict, report.forced.first()) {
+        (Verdict::Right(_) | Verdict::NotFullyExplored(_), Some(first)) => {
+            Report { verdict: Verdict::Wrong(Box::new(first.clone())), ..report }
+        }
+        _ => report,
+    }
+}
+
+fn blame(violation: &Violation) -> String {
+    format!("the module itself loses a value, whatever the assignment: it needs a copy: {violation}")
 }
 
 fn sentence(verdict: &Verdict) -> String {
@@ -68,28 +100,33 @@ fn sentence(verdict: &Verdict) -> String {
     }
 }
 
-fn event(verdict: &Verdict) -> Value {
+fn event(report: &Report) -> Value {
     let counts = |s: &Summary| {
         json!({
             "values": s.values, "steps": s.steps, "reads": s.reads, "writes": s.writes,
             "loops": s.loops, "branches": s.branches
         })
     };
-    match verdict {
+    let mut out = match &report.verdict {
         Verdict::Right(s) => json!({"verdict": "right", "done": counts(s)}),
         Verdict::NotFullyExplored(s) => json!({"verdict": "not-fully-explored", "done": counts(s)}),
         Verdict::Wrong(v) => {
-            let found = match v.as_ref() {
-                Violation::Lost { found, .. } => found.as_ref().map(|d| d.value.as_str()),
-                Violation::OverOperand { writer, .. } | Violation::ReadOnly { writer, .. } => {
-                    Some(writer.as_str())
-                }
-                _ => None,
-            };
-            json!({
-                "verdict": "wrong", "kind": v.kind(), "value": v.value(), "by": found,
-                "step": v.when().map(|w| w.step), "text": v.to_string()
-            })
+            let mut out = facts_of(v);
+            out["verdict"] = "wrong".into();
+            out
         }
-    }
+    };
+    out["forced"] = report.forced.iter().map(facts_of).collect();
+    out
+}
+
+fn facts_of(v: &Violation) -> Value {
+    let by = match v {
+        Violation::Lost { found, .. } => found.as_ref().map(|d| d.value.as_str()),
+        Violation::OverOperand { writer, .. } | Violation::ReadOnly { writer, .. } => Some(writer.as_str()),
+        _ => None,
+    };
+    json!({
+        "kind": v.kind(), "value": v.value(), "by": by, "step": v.when().map(|w| w.step), "text": v.to_string()
+    })
 }
