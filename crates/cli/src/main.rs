@@ -40,6 +40,8 @@ enum Command {
     Shares(commands::shares::Arguments),
     /// Tells every allocation that was tried for a value, and the rule that refused it
     Why(commands::why::Arguments),
+    /// Runs memory space assignment: what lives in fast memory, when it is copied there and back
+    MemorySpace(commands::memory_space::Arguments),
     /// Packs a trace of heap events: offsets out
     Pack(commands::pack::Arguments),
     /// Lists what is alive when most is, by value, by origin and in the heap
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Command::Explain(a) => commands::explain::run(&a),
         Command::Shares(a) => commands::shares::run(&a),
         Command::Why(a) => commands::why::run(&a),
+        Command::MemorySpace(a) => commands::memory_space::run(&a),
         Command::Pack(a) => commands::pack::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
     };

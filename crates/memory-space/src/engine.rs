@@ -1,0 +1,487 @@
+//! The main loop (MEMORY_SPACE 5 and 9): buffer after buffer, all or nothing, with retries and repacking.
+
+use crate::allocation::{Allocation, Assignment, Kind, OffsetGroup, UseRef};
+use crate::decision::{Decision, NotConsidered, RollBack, Segment};
+use crate::heap::{Chunk, Heap};
+use crate::picker::Intervals;
+use crate::problem::{
+    AllocationValue, Buffer, BufferIndex, Error, Problem, RequirementReason, Space, Use, ValueId,
+};
+use crate::resource::{CopyResource, Order, Outstanding};
+use crate::segment::Request;
+use crate::{Outcome, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Runs memory space assignment.
+///
+/// # Errors
+/// If the problem contradicts itself ([`Problem::check`]), or something that must be in alternate memory does not fit.
+pub fn assign(problem: &Problem) -> Result<Assignment, Error> {
+    problem.check()?;
+    let mut engine = Engine::new(problem)?;
+    engine.allocate_scoped()?;
+    engine.allocate_cross_program();
+    for index in 0..problem.buffers.len() {
+        engine.allocate_buffer(BufferIndex(index as u32))?;
+    }
+    Ok(engine.finish())
+}
+
+/// A requirement in force (8).
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Required {
+    pub(crate) space: Space,
+    pub(crate) group: Option<OffsetGroup>,
+    pub(crate) reason: RequirementReason,
+}
+
+/// A copy that has been booked.
+#[derive(Clone, Debug)]
+pub(crate) struct Booked {
+    pub(crate) is_prefetch: bool,
+    /// Exclusive start, end and seconds of each slice.
+    pub(crate) parts: Vec<(Time, Time, f32)>,
+    /// The start as the count of outstanding copies knows it.
+    pub(crate) counted: Vec<(Time, Time)>,
+}
+
+/// What is tried for one buffer, until it is final or taken back.
+#[derive(Debug)]
+pub(crate) struct Trial<'p> {
+    pub(crate) buffer: BufferIndex,
+    pub(crate) size: u64,
+    pub(crate) retry: u32,
+    pub(crate) values: &'p [AllocationValue],
+    /// The allocations of each position; a copy's source is a place in the same list.
+    pub(crate) sequences: Vec<Vec<Allocation>>,
+    /// Since when each position has been dealt with.
+    pub(crate) definition_times: Vec<Time>,
+    /// Positions inside conditionals that share an allocation from outside.
+    pub(crate) is_mirrored: Vec<bool>,
+    pub(crate) preferred_groups: BTreeMap<u32, OffsetGroup>,
+    pub(crate) all_use_times: Vec<Time>,
+    pub(crate) chunks: Vec<(Time, Time, Chunk)>,
+    pub(crate) copies: Vec<Booked>,
+    pub(crate) requirements: Vec<(ValueId, Time)>,
+    pub(crate) steps: Vec<crate::decision::Step>,
+}
+
+/// Allocations that are packed together, at one offset (22).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ring {
+    /// Places in the list of final allocations, in the order in which they joined.
+    pub(crate) members: Vec<usize>,
+}
+
+pub(crate) struct Engine<'p> {
+    pub(crate) problem: &'p Problem,
+    pub(crate) intervals: Intervals,
+    pub(crate) computation_of: Vec<u32>,
+    pub(crate) heap: Heap,
+    pub(crate) prefetch_resource: CopyResource,
+    pub(crate) eviction_resource: CopyResource,
+    pub(crate) prefetches: Outstanding,
+    pub(crate) evictions: Outstanding,
+    pub(crate) prefetch_order: Order,
+    pub(crate) required: BTreeMap<(ValueId, Time), Required>,
+    /// The offset of each group of allocations that must keep one.
+    pub(crate) offsets: Vec<u64>,
+    pub(crate) finalized: Vec<Allocation>,
+    pub(crate) rings: Vec<Ring>,
+    pub(crate) edge_times: BTreeSet<Time>,
+    pub(crate) cross_program_values: BTreeSet<ValueId>,
+    pub(crate) decisions: Vec<Decision>,
+    pub(crate) repacks: u32,
+    pub(crate) successful_repacks: u32,
+    pub(crate) memory_pressure: u64,
+    /// What scoped memory and colours leave.
+    pub(crate) available: u64,
+}
+
+impl<'p> Engine<'p> {
+    fn new(problem: &'p Problem) -> Result<Self, Error> {
+        let end = problem.end_time();
+        let options = &problem.options;
+        let intervals = Intervals::new(
+            &problem.instructions,
+            options.while_execution_count,
+            options.copy_bandwidth_bytes_per_second,
+            options.size_override,
+            options.interval_rule,
+            options.max_size_in_bytes,
+        );
+        let seconds =
+            || problem.instructions.iter().map(|i| if i.is_control_flow { 0.0 } else { i.copy_seconds });
+        let mut required = BTreeMap::new();
+        for r in &problem.required {
+            let new = Required { space: r.space, group: None, reason: r.reason.clone() };
+            let old = required.insert((r.value, r.time), new);
+            if old.is_some_and(|old| old.space != r.space) {
+                return Err(Error::ContradictoryRequirement { value: r.value, time: r.time });
+            }
+        }
+        let available = options.max_size_in_bytes;
+        let pressure = || {
+            let wanted = problem.buffers.iter().filter(|b| b.is_allowed && b.size <= available);
+            wanted.fold(0, |sum: u64, b| sum.saturating_add(b.size))
+        };
+        Ok(Self {
+            problem,
+            intervals,
+            computation_of: problem.instructions.iter().map(|i| i.computation.0).collect(),
+            heap: Heap::new(end, options.alignment_in_bytes),
+            prefetch_resource: CopyResource::new(seconds()),
+            eviction_resource: CopyResource::new(seconds()),
+            prefetches: Outstanding::new(end),
+            evictions: Outstanding::new(end),
+            prefetch_order: Order::new(end),
+            required,
+            offsets: Vec::new(),
+            finalized: Vec::new(),
+            rings: Vec::new(),
+            edge_times: BTreeSet::new(),
+            cross_program_values: BTreeSet::new(),
+            decisions: Vec::new(),
+            repacks: 0,
+            successful_repacks: 0,
+            memory_pressure: problem.memory_pressure.unwrap_or_else(pressure),
+            available,
+        })
+    }
+
+    pub(crate) fn max_size(&self) -> u64 {
+        self.problem.options.max_size_in_bytes
+    }
+
+    pub(crate) fn buffer(&self, index: BufferIndex) -> &'p Buffer {
+        &self.problem.buffers[index.index()]
+    }
+
+    pub(crate) fn new_group(&mut self, offset: u64) -> OffsetGroup {
+        self.offsets.push(offset);
+        OffsetGroup(self.offsets.len() as u32 - 1)
+    }
+
+    pub(crate) fn offset(&self, group: OffsetGroup) -> u64 {
+        self.offsets[group.0 as usize]
+    }
+
+    pub(crate) fn required_at(&self, value: ValueId, time: Time) -> Option<&Required> {
+        self.required.get(&(value, time))
+    }
+
+    /// Adds a requirement for the time of the trial; gives whether it agrees with what is required already.
+    pub(crate) fn require(
+        &mut self,
+        trial: &mut Trial<'_>,
+        value: ValueId,
+        time: Time,
+        required: Required,
+    ) -> bool {
+        if let Some(old) = self.required.get(&(value, time)) {
+            let offset = |r: &Required| r.group.map(|group| self.offset(group));
+            return old.space == required.space && offset(old) == offset(&required);
+        }
+        self.required.insert((value, time), required);
+        trial.requirements.push((value, time));
+        true
+    }
+
+    /// Adds a requirement that outlives the trial.
+    pub(crate) fn require_for_good(&mut self, value: ValueId, time: Time, reason: RequirementReason) -> bool {
+        if self.required.contains_key(&(value, time)) {
+            return false;
+        }
+        self.required.insert((value, time), Required { space: Space::Default, group: None, reason });
+        true
+    }
+
+    pub(crate) fn commit(&mut self, trial: &mut Trial<'_>, start: Time, end: Time, chunk: Chunk) {
+        if start <= end {
+            self.heap.commit(start, end, chunk);
+            trial.chunks.push((start, end, chunk));
+        }
+    }
+
+    pub(crate) fn book(&mut self, trial: &mut Trial<'_>, copy: Booked) {
+        self.add_copy(&copy);
+        trial.copies.push(copy);
+    }
+
+    pub(crate) fn add_copy(&mut self, copy: &Booked) {
+        let (resource, counts) = if copy.is_prefetch {
+            (&mut self.prefetch_resource, &mut self.prefetches)
+        } else {
+            (&mut self.eviction_resource, &mut self.evictions)
+        };
+        for (start, end, seconds) in &copy.parts {
+            resource.add(*start, *end, *seconds);
+            if copy.is_prefetch {
+                self.prefetch_order.add(*start, *end);
+            }
+        }
+        for (start, done) in &copy.counted {
+            counts.add(*start, *done);
+        }
+    }
+
+    fn roll_back(&mut self, trial: &mut Trial<'_>) {
+        for (start, end, chunk) in trial.chunks.drain(..).rev() {
+            self.heap.uncommit(start, end, chunk);
+        }
+        let copies = std::mem::take(&mut trial.copies);
+        let parts = |is_prefetch: bool| {
+            let of_kind = copies.iter().rev().filter(move |c| c.is_prefetch == is_prefetch);
+            of_kind.flat_map(|c| c.parts.iter().rev().copied())
+        };
+        self.prefetch_resource.roll_back(parts(true));
+        self.eviction_resource.roll_back(parts(false));
+        for (start, end, _) in parts(true) {
+            self.prefetch_order.remove(start, end);
+        }
+        for copy in &copies {
+            for (start, done) in &copy.counted {
+                let counts = if copy.is_prefetch { &mut self.prefetches } else { &mut self.evictions };
+                counts.remove(*start, *done);
+            }
+        }
+        for key in trial.requirements.drain(..) {
+            self.required.remove(&key);
+        }
+    }
+
+    fn new_trial(&self, index: BufferIndex, retry: u32) -> Trial<'p> {
+        let buffer = self.buffer(index);
+        let values = &buffer.allocation_values[..];
+        let mut all_use_times: Vec<Time> =
+            values.iter().flat_map(|v| v.uses.iter().map(|u| u.time)).collect();
+        all_use_times.sort_unstable();
+        Trial {
+            buffer: index,
+            size: buffer.size,
+            retry,
+            values,
+            sequences: vec![Vec::new(); values.len()],
+            definition_times: values.iter().map(|v| v.definition_time).collect(),
+            is_mirrored: vec![false; values.len()],
+            preferred_groups: BTreeMap::new(),
+            all_use_times,
+            chunks: Vec::new(),
+            copies: Vec::new(),
+            requirements: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+
+    fn not_considered(&self, buffer: &Buffer) -> Option<NotConsidered> {
+        if self.cross_program_values.contains(&buffer.value) {
+            return Some(NotConsidered::CrossProgramPrefetched);
+        }
+        if !buffer.is_allowed {
+            return Some(NotConsidered::NotAllowed);
+        }
+        if buffer.size > self.available {
+            return Some(NotConsidered::TooLarge { size: buffer.size, available: self.available });
+        }
+        None
+    }
+
+    /// One buffer (9).
+    fn allocate_buffer(&mut self, index: BufferIndex) -> Result<(), Error> {
+        let buffer = self.buffer(index);
+        if let Some(reason) = self.not_considered(buffer) {
+            if buffer.is_pinned {
+                return Err(Error::PinnedDoesNotFit {
+                    name: buffer.name.clone(),
+                    outcome: Outcome::OUT_OF_MEMORY,
+                });
+            }
+            self.decisions.push(Decision::NotConsidered { buffer: index, reason });
+            return Ok(());
+        }
+        let mut has_repacked = false;
+        let mut retry = 0;
+        while retry < self.problem.options.max_retries {
+            self.prefetch_resource.begin_trial();
+            self.eviction_resource.begin_trial();
+            let mut trial = self.new_trial(index, retry);
+            self.require_for_conditional_outputs(&mut trial);
+            let outcome = self.allocate_values(&mut trial)?;
+            if outcome.has(Outcome::REQUIRES_UNCOMMIT) {
+                self.take_back(&mut trial, outcome, RollBack::RequiresUncommit);
+                retry += 1;
+                continue;
+            }
+            let may_repack =
+                outcome.has(Outcome::OUT_OF_MEMORY) || self.problem.options.repack_after_every_allocation;
+            if may_repack && !has_repacked && self.repacks < self.problem.options.max_repacks {
+                self.take_back(&mut trial, outcome, RollBack::Repack);
+                has_repacked = true;
+                self.repacks += 1;
+                if !self.repack(index) {
+                    retry += 1;
+                }
+                continue;
+            }
+            if self.forbid_inefficient_sites(&trial) {
+                self.take_back(&mut trial, outcome, RollBack::Inefficient);
+                continue;
+            }
+            self.finalize(trial);
+            break;
+        }
+        Ok(())
+    }
+
+    fn take_back(&mut self, trial: &mut Trial<'_>, outcome: Outcome, reason: RollBack) {
+        self.roll_back(trial);
+        self.decisions.push(Decision::RolledBack {
+            buffer: trial.buffer,
+            retry: trial.retry,
+            outcome,
+            reason,
+        });
+    }
+
+    /// All positions of the buffer, all uses of each (10).
+    fn allocate_values(&mut self, trial: &mut Trial<'p>) -> Result<Outcome, Error> {
+        let mut total = Outcome::SUCCESS;
+        for position in 0..trial.values.len() {
+            if trial.is_mirrored[position] {
+                continue;
+            }
+            let value = &trial.values[position];
+            let mut order: Vec<usize> = (0..value.uses.len()).collect();
+            order.sort_by_key(|at| value.uses[*at].time);
+            let mut previous: Option<&'p Use> = None;
+            if let Some(first) = order.first()
+                && !value.is_position_allowed
+            {
+                let reason = RequirementReason::PositionNotAllowed;
+                let required = Required { space: Space::Default, group: None, reason };
+                let _ = first;
+                self.require(trial, value.value, value.definition_time, required);
+            }
+            for usage_at in order {
+                let usage = &value.uses[usage_at];
+                if usage.kind == crate::problem::UseKind::Trivial {
+                    continue;
+                }
+                let request = self.request(trial, position, usage_at, previous);
+                trial.steps.clear();
+                let outcome = self.allocate_segment(trial, &request);
+                let uncommit = !outcome.has(Outcome::REQUIRES_UNCOMMIT)
+                    && !self.after_segment(trial, &request, previous, outcome);
+                let steps = std::mem::take(&mut trial.steps);
+                self.decisions.push(Decision::Segment(Segment {
+                    buffer: trial.buffer,
+                    value: value.value,
+                    position: value.name.clone(),
+                    usage: usage.name.clone(),
+                    start: request.start,
+                    end: request.end,
+                    latest_prefetch_time: request.latest_prefetch,
+                    retry: trial.retry,
+                    outcome,
+                    steps,
+                }));
+                total |= outcome;
+                if uncommit {
+                    total |= Outcome::REQUIRES_UNCOMMIT;
+                }
+                if total.has(Outcome::REQUIRES_UNCOMMIT) {
+                    return Ok(total);
+                }
+                if request.require_no_copy && !total.is_success() {
+                    let name = self.buffer(trial.buffer).name.clone();
+                    return Err(Error::PinnedDoesNotFit { name, outcome: total });
+                }
+                trial.definition_times[position] = usage.time;
+                previous = Some(usage);
+            }
+        }
+        Ok(total)
+    }
+
+    /// What was tried stands (9).
+    fn finalize(&mut self, trial: Trial<'_>) {
+        let base_ring = self.rings.len();
+        let mut ring_of: BTreeMap<OffsetGroup, usize> = BTreeMap::new();
+        let mut in_alternate = 0;
+        for sequence in trial.sequences {
+            let base = self.finalized.len();
+            for mut allocation in sequence {
+                allocation.source = allocation.source.map(|at| base + at);
+                allocation.offset = allocation.group.map(|group| self.offset(group));
+                if allocation.space == Space::Alternate {
+                    in_alternate += 1;
+                    self.edge_times.insert(allocation.start - 1);
+                    self.edge_times.insert(allocation.end + 1);
+                    if let Some(group) = allocation.group {
+                        let next = base_ring + ring_of.len();
+                        let ring = *ring_of.entry(group).or_insert(next);
+                        if ring == self.rings.len() {
+                            self.rings.push(Ring::default());
+                        }
+                        self.rings[ring].members.push(self.finalized.len());
+                    }
+                }
+                self.finalized.push(allocation);
+            }
+        }
+        self.decisions.push(Decision::Finalized { buffer: trial.buffer, in_alternate });
+    }
+
+    fn finish(mut self) -> Assignment {
+        for allocation in &mut self.finalized {
+            allocation.offset = allocation.group.map(|group| self.offsets[group.0 as usize]);
+        }
+        let used = self.finalized.iter().filter(|a| a.space == Space::Alternate);
+        let heap_size = used.filter_map(|a| Some(a.offset?.saturating_add(a.size))).max().unwrap_or(0);
+        Assignment {
+            allocations: self.finalized,
+            decisions: self.decisions,
+            heap_size,
+            repacks: self.successful_repacks,
+        }
+    }
+
+    /// An allocation of a position of the trial.
+    pub(crate) fn new_allocation(
+        &self,
+        trial: &Trial<'_>,
+        position: usize,
+        kind: Kind,
+        space: Space,
+        (start, end): (Time, Time),
+        group: Option<OffsetGroup>,
+    ) -> Allocation {
+        let value = &trial.values[position];
+        Allocation {
+            kind,
+            space,
+            buffer: Some(trial.buffer),
+            id: self.buffer(trial.buffer).id,
+            value: Some(value.value),
+            position: value.name.clone(),
+            definition_time: value.definition_time,
+            start,
+            end,
+            size: trial.size,
+            offset: group.map(|group| self.offset(group)),
+            copy: None,
+            slices: Vec::new(),
+            source: None,
+            uses: Vec::new(),
+            group,
+        }
+    }
+
+    pub(crate) fn use_ref(trial: &Trial<'_>, request: &Request) -> UseRef {
+        UseRef::Buffer {
+            buffer: trial.buffer,
+            position: request.position as u32,
+            usage: request.usage as u32,
+        }
+    }
+}
