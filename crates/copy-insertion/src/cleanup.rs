@@ -250,6 +250,7 @@ fn drop_unused_results(draft: &mut Draft, fusion: InstructionId, body: Computati
     let Ok(shape) = draft.module.shapes.intern_tuple(&shapes) else { return };
     let new_root = draft.add(body, Opcode::Tuple, shape, &kept);
     draft.module.set_root(new_root);
+    draft.take_name(new_root, root);
     draft.remove(root, false, effects);
     draft.module.set_shape(fusion, shape);
     let numbers: Vec<u32> = used

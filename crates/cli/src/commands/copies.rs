@@ -27,7 +27,7 @@ fn stage(name: &str) -> Result<Stage, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
-    let input = arguments.module.unanalysed(|module, _| copy_insertion::text_orders(module))?;
+    let input = arguments.module.unanalysed(analysis::Orders::guess)?;
     let region_analysis =
         if arguments.region_analysis { RegionAnalysis::Always } else { RegionAnalysis::Never };
     let options = Options { region_analysis, stop_after: arguments.stage };
