@@ -103,12 +103,10 @@ impl Target {
             Backend::Cpu => {}
             // With user buffers on, collectives are fed through copies into space 1; without, nothing is there.
             Backend::Gpu => target.collective_memory = layouts().any(|(_, l)| l.memory_space == 1),
-            // Generations 2 and 3 tile scalars by 256 (32-bit), later ones by 128.
             Backend::Tpu => {
-                let scalar_tile = layouts()
-                    .find(|(dims, l)| dims.is_empty() && l.tiles.len() == 1)
-                    .and_then(|(_, l)| l.tiles[0].0.first().copied());
-                if matches!(scalar_tile, Some(Some(256 | 1024))) {
+                if has_wide_tiles(&module.shapes)
+                    .unwrap_or_else(|| !layouts().any(|(_, l)| matches!(l.memory_space, 1 | 3)))
+                {
                     target.tuple_unit = 1024;
                     target.color6_alignment = 1024;
                 }
@@ -166,6 +164,21 @@ impl Target {
             _ => shapes.bytes(shape, 8),
         }
     }
+}
+
+/// Is what fits into one tile rounded up to 1024 bytes, as generations 2 and 3 do it, or to 512, as later ones do?
+/// `None` if the module has nothing that small. (What they also differ in: only the later ones place values in fast memory.)
+fn has_wide_tiles(shapes: &Shapes) -> Option<bool> {
+    (0..shapes.len() as u32).find_map(|i| match shapes.get(ShapeId(i)) {
+        Shape::Array { element, dims, layout: Some(layout), .. } if dims.len() < 2 && element.bits() >= 8 => {
+            let [tile] = &layout.tiles[..] else { return None };
+            let bytes = element.bits() / 8;
+            let is_small = dims.iter().all(|d| d.saturating_mul(bytes) <= 512);
+            let tile = tile.0.first().copied().flatten()?;
+            is_small.then_some(tile.saturating_mul(bytes) == 1024)
+        }
+        _ => None,
+    })
 }
 
 /// Memory spaces of a TPU whose arrays are never padded to tiles.

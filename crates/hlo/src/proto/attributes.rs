@@ -57,6 +57,11 @@ impl<'b> Printer<'b> {
                 if i.constrain_layout {
                     out.push_str(", constrain_layout=true");
                 }
+                // The one collective that names its dimension first.
+                let gathers = opcode.starts_with("all-gather");
+                if gathers {
+                    _ = write!(out, ", dimensions={}", index(&i.dimensions));
+                }
                 if i.use_global_device_ids {
                     out.push_str(", use_global_device_ids=true");
                 }
@@ -68,10 +73,10 @@ impl<'b> Printer<'b> {
                         .collect();
                     _ = write!(out, ", source_target_pairs={{{}}}", pairs.join(","));
                 }
-                let all_to_all_of_tuple = opcode == "all-to-all" && i.dimensions.is_empty();
+                let all_to_all_of_tuple = opcode.ends_with("all-to-all") && i.dimensions.is_empty();
                 let collective = opcode.starts_with("all-reduce") || opcode.starts_with("collective");
                 let point_to_point = opcode.starts_with("send") || opcode.starts_with("recv");
-                if !(all_to_all_of_tuple || collective || point_to_point) {
+                if !(all_to_all_of_tuple || collective || point_to_point || gathers) {
                     _ = write!(out, ", dimensions={}", index(&i.dimensions));
                 }
                 if i.is_host_transfer {

@@ -55,6 +55,77 @@ pub(super) fn from_bf16(bits: u16) -> f64 {
     f64::from(f32::from_bits(u32::from(bits) << 16))
 }
 
+/// What the highest exponent of a small float stands for.
+enum Special {
+    /// Infinity, and with a fraction not a number: as in IEEE 754.
+    Ieee,
+    /// All ones are not a number; everything else is finite.
+    AllOnes,
+    /// What would be negative zero is not a number; everything else is finite.
+    NegativeZero,
+    /// Everything is finite.
+    None,
+}
+
+/// A float of at most eight bits.
+pub(super) struct Format {
+    signed: bool,
+    exponent: u32,
+    mantissa: u32,
+    bias: i32,
+    special: Special,
+}
+
+const fn format(exponent: u32, mantissa: u32, bias: i32, special: Special) -> Format {
+    Format { signed: true, exponent, mantissa, bias, special }
+}
+
+pub(super) const F8E5M2: Format = format(5, 2, 15, Special::Ieee);
+pub(super) const F8E4M3: Format = format(4, 3, 7, Special::Ieee);
+pub(super) const F8E3M4: Format = format(3, 4, 3, Special::Ieee);
+pub(super) const F8E4M3FN: Format = format(4, 3, 7, Special::AllOnes);
+pub(super) const F8E5M2FNUZ: Format = format(5, 2, 16, Special::NegativeZero);
+pub(super) const F8E4M3FNUZ: Format = format(4, 3, 8, Special::NegativeZero);
+pub(super) const F8E4M3B11FNUZ: Format = format(4, 3, 11, Special::NegativeZero);
+pub(super) const F4E2M1FN: Format = format(2, 1, 1, Special::None);
+/// Powers of two only.
+pub(super) const F8E8M0FNU: Format =
+    Format { signed: false, exponent: 8, mantissa: 0, bias: 127, special: Special::AllOnes };
+
+impl Format {
+    /// The value of one element.
+    pub(super) fn value(&self, bits: u8) -> f64 {
+        let bits = u32::from(bits);
+        let width = self.exponent + self.mantissa;
+        let negative = self.signed && bits >> width & 1 == 1;
+        let magnitude = bits & ((1 << width) - 1);
+        let (exponent, fraction) = (magnitude >> self.mantissa, magnitude & ((1 << self.mantissa) - 1));
+        let sign = if negative { -1.0 } else { 1.0 };
+        let nan = if negative { -f64::NAN.abs() } else { f64::NAN.abs() };
+        let last = exponent == (1 << self.exponent) - 1;
+        match self.special {
+            Special::Ieee if last && fraction == 0 => return sign * f64::INFINITY,
+            Special::Ieee if last => return nan,
+            Special::AllOnes if magnitude == (1 << width) - 1 => return nan,
+            Special::NegativeZero if negative && magnitude == 0 => return nan,
+            _ => {}
+        }
+        let fraction = f64::from(fraction) / f64::from(1 << self.mantissa);
+        // Without a mantissa there are no numbers below the normal ones, and no zero.
+        if exponent == 0 && self.mantissa > 0 {
+            sign * fraction * 2_f64.powi(1 - self.bias)
+        } else {
+            sign * (1.0 + fraction) * 2_f64.powi(exponent.cast_signed() - self.bias)
+        }
+    }
+
+    /// Decimal digits that tell any two elements apart.
+    pub(super) fn digits(&self) -> usize {
+        // 0.30103 is the decimal logarithm of 2.
+        ((self.mantissa + 1) as usize * 30103).div_ceil(100_000) + 1
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,5 +152,24 @@ mod tests {
         assert_eq!(from_f16(0x3c00).to_bits(), 1_f64.to_bits());
         assert_eq!(from_f16(0x7bff).to_bits(), 65504_f64.to_bits());
         assert_eq!(from_bf16(0x3f80).to_bits(), 1_f64.to_bits());
+    }
+
+    #[test]
+    fn small_floats() {
+        let text = |format: &Format, bits: u8| {
+            let mut out = String::new();
+            push(&mut out, format.value(bits), (format.digits(), format.digits()), |v| v);
+            out
+        };
+        assert_eq!(text(&F8E4M3FN, 0xa1), "-0.141");
+        assert_eq!(text(&F8E4M3FN, 0x7f), "nan");
+        assert_eq!(text(&F8E4M3FN, 0x01), "0.00195");
+        assert_eq!(text(&F8E5M2, 0x43 + 0x04), "7");
+        assert_eq!(text(&F8E5M2, 0xfc), "-inf");
+        assert_eq!(text(&F8E5M2FNUZ, 0x80), "-nan");
+        assert_eq!(text(&F8E4M3B11FNUZ, 0x64), "3");
+        assert_eq!(text(&F8E3M4, 0x13), "0.297");
+        assert_eq!(text(&F4E2M1FN, 0x09), "-0.5");
+        assert_eq!(text(&F8E8M0FNU, 0x7e), "0.5");
     }
 }

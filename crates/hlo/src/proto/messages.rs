@@ -256,6 +256,33 @@ pub(super) struct Literal {
     pub(super) s16s: Vec<u8>,
     #[prost(double, repeated, tag = "18")]
     pub(super) c128s: Vec<f64>,
+    // Of the types of at most eight bits, each element has a byte of its own.
+    #[prost(bytes = "vec", tag = "19")]
+    pub(super) f8e5m2s: Vec<u8>,
+    #[prost(bytes = "vec", tag = "20")]
+    pub(super) f8e4m3fns: Vec<u8>,
+    #[prost(bytes = "vec", tag = "21")]
+    pub(super) s4s: Vec<u8>,
+    #[prost(bytes = "vec", tag = "22")]
+    pub(super) u4s: Vec<u8>,
+    #[prost(bytes = "vec", tag = "23")]
+    pub(super) f8e4m3b11fnuzs: Vec<u8>,
+    #[prost(bytes = "vec", tag = "24")]
+    pub(super) f8e5m2fnuzs: Vec<u8>,
+    #[prost(bytes = "vec", tag = "25")]
+    pub(super) f8e4m3fnuzs: Vec<u8>,
+    #[prost(bytes = "vec", tag = "26")]
+    pub(super) s2s: Vec<u8>,
+    #[prost(bytes = "vec", tag = "27")]
+    pub(super) u2s: Vec<u8>,
+    #[prost(bytes = "vec", tag = "28")]
+    pub(super) f8e4m3s: Vec<u8>,
+    #[prost(bytes = "vec", tag = "29")]
+    pub(super) f8e3m4s: Vec<u8>,
+    #[prost(bytes = "vec", tag = "32")]
+    pub(super) f4e2m1fns: Vec<u8>,
+    #[prost(bytes = "vec", tag = "33")]
+    pub(super) f8e8m0fnus: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message)]

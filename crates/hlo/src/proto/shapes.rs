@@ -20,7 +20,7 @@ impl<'b> Printer<'b> {
         }
         let literal: m::Literal = decode(&i.literal)?;
         let own: m::Shape = decode(&literal.shape)?;
-        let elements = elements(&literal, name);
+        let elements = elements(&literal, name, shape.dimensions.is_empty());
         let count = count.unwrap_or(0) as usize;
         if elements.len() != count {
             if elements.is_empty() {
@@ -42,29 +42,31 @@ impl<'b> Printer<'b> {
             stride *= size;
         }
         let mut position = vec![0_usize; rank];
+        // Rows of a matrix have spaces inside, unless there is one element only; a vector has none.
+        let spaced = |d: usize| d + 1 < rank || (rank > 1 && shape.dimensions[d] > 1);
         for n in 0..count {
             for d in 0..rank {
                 if position[d..].iter().all(|p| *p == 0) {
-                    self.out.push_str(if d + 1 < rank { "{ " } else { "{" });
+                    self.out.push_str(if spaced(d) { "{ " } else { "{" });
                 }
             }
             let at: usize = position.iter().zip(&strides).map(|(p, s)| p * s).sum();
             self.out.push_str(elements.get(at).map_or("0", String::as_str));
             // On to the next, closing what ends here.
-            for (closed, d) in (0..rank).rev().enumerate() {
+            for d in (0..rank).rev() {
                 position[d] += 1;
                 if position[d] < shape.dimensions[d] as usize {
                     break;
                 }
                 position[d] = 0;
-                self.out.push_str(if closed == 0 { "}" } else { " }" });
+                self.out.push_str(if spaced(d) { " }" } else { "}" });
             }
             if n + 1 < count {
                 self.out.push_str(", ");
             }
         }
         if count == 0 {
-            self.out.push_str("{}");
+            nothing(&mut self.out, &shape.dimensions);
         }
         Ok(())
     }
@@ -209,8 +211,26 @@ fn array(out: &mut String, shape: &m::Shape) -> std::result::Result<(), String> 
     Ok(())
 }
 
+/// A literal without elements: the braces are there all the same.
+fn nothing(out: &mut String, dimensions: &[i64]) {
+    let Some((first, rest)) = dimensions.split_first() else { return };
+    let (open, close) = if rest.is_empty() { ("{", "}") } else { ("{ ", " }") };
+    out.push_str(open);
+    // Beyond this nobody reads on; no dump has been seen that long.
+    for n in 0..(*first).min(1 << 16) {
+        if n > 0 {
+            out.push_str(", ");
+        }
+        if out.len() > 1 << 22 {
+            break;
+        }
+        nothing(out, rest);
+    }
+    out.push_str(close);
+}
+
 /// The elements of a small literal as text, in the literal's order.
-fn elements(l: &m::Literal, name: &str) -> Vec<String> {
+fn elements(l: &m::Literal, name: &str, scalar: bool) -> Vec<String> {
     let float = |v: f64, digits: (usize, usize), back: &dyn Fn(f64) -> f64| {
         let mut out = String::new();
         floats::push(&mut out, v, digits, back);
@@ -220,11 +240,18 @@ fn elements(l: &m::Literal, name: &str) -> Vec<String> {
     let double = |v: f64| float(v, (15, 17), &|v| v);
     // Rounding to a half float is not at hand; enough digits for it are.
     let half = |v: f64| float(v, (5, 5), &|v| v);
+    let small = |bits: u8, format: &floats::Format| {
+        float(format.value(bits), (format.digits(), format.digits()), &|v| v)
+    };
+    let signed = |list: &[u8], width: u32| -> Vec<String> {
+        list.iter().map(|v| ((v << (8 - width)).cast_signed() >> (8 - width)).to_string()).collect()
+    };
     let texts = |list: &[u8]| -> Vec<u16> {
         list.chunks_exact(2).map(|c| u16::from_le_bytes([c[0], c[1]])).collect()
     };
     match name {
-        "pred" => l.preds.iter().map(ToString::to_string).collect(),
+        "pred" if scalar => l.preds.iter().map(ToString::to_string).collect(),
+        "pred" => l.preds.iter().map(|v| u8::from(*v).to_string()).collect(),
         "s8" => l.s8s.iter().map(|v| v.cast_signed().to_string()).collect(),
         "u8" => l.u8s.iter().map(ToString::to_string).collect(),
         "s16" => texts(&l.s16s).iter().map(|v| v.cast_signed().to_string()).collect(),
@@ -237,6 +264,19 @@ fn elements(l: &m::Literal, name: &str) -> Vec<String> {
         "f64" => l.f64s.iter().map(|v| double(*v)).collect(),
         "f16" => texts(&l.f16s).iter().map(|v| half(floats::from_f16(*v))).collect(),
         "bf16" => texts(&l.bf16s).iter().map(|v| float(floats::from_bf16(*v), (4, 4), &|v| v)).collect(),
+        "f8e5m2" => l.f8e5m2s.iter().map(|v| small(*v, &floats::F8E5M2)).collect(),
+        "f8e4m3" => l.f8e4m3s.iter().map(|v| small(*v, &floats::F8E4M3)).collect(),
+        "f8e3m4" => l.f8e3m4s.iter().map(|v| small(*v, &floats::F8E3M4)).collect(),
+        "f8e4m3fn" => l.f8e4m3fns.iter().map(|v| small(*v, &floats::F8E4M3FN)).collect(),
+        "f8e5m2fnuz" => l.f8e5m2fnuzs.iter().map(|v| small(*v, &floats::F8E5M2FNUZ)).collect(),
+        "f8e4m3fnuz" => l.f8e4m3fnuzs.iter().map(|v| small(*v, &floats::F8E4M3FNUZ)).collect(),
+        "f8e4m3b11fnuz" => l.f8e4m3b11fnuzs.iter().map(|v| small(*v, &floats::F8E4M3B11FNUZ)).collect(),
+        "f8e8m0fnu" => l.f8e8m0fnus.iter().map(|v| small(*v, &floats::F8E8M0FNU)).collect(),
+        "f4e2m1fn" => l.f4e2m1fns.iter().map(|v| small(*v, &floats::F4E2M1FN)).collect(),
+        "s4" => signed(&l.s4s, 4),
+        "s2" => signed(&l.s2s, 2),
+        "u4" => l.u4s.iter().map(|v| (v & 0xf).to_string()).collect(),
+        "u2" => l.u2s.iter().map(|v| (v & 3).to_string()).collect(),
         "c64" => {
             let pair = |c: &[f32]| format!("({}, {})", single(f64::from(c[0])), single(f64::from(c[1])));
             l.c64s.chunks_exact(2).map(pair).collect()
