@@ -53,6 +53,8 @@ test("is alive at first paint: the peak, its cause, a value and where its sharin
     await page.locator(".timeline svg text", { hasText: "step 30: stops sharing with concatenate.10" }).waitFor();
     assert.ok((await page.locator(".timeline svg .band").count()) > 40);
     assert.ok((await page.locator(".heap svg .band").count()) > 40);
+    const fills = await page.locator(".heap svg .band").evaluateAll((bands) => new Set(bands.map((b) => getComputedStyle(b).fill)).size);
+    assert.ok(fills > 5, "buffers have colours of their own");
     const box = await endOf(page).boundingBox();
     assert.ok(box.y + box.height < 800, "the handle is on the first screen");
   }));
