@@ -162,13 +162,18 @@ fn replace(draft: &mut Draft, old: InstructionId, new: InstructionId, is_element
 }
 
 fn remove_dead(draft: &mut Draft, effects: &Effects) {
+    draft.remove_unreachable();
     let mut seen = vec![false; draft.module.computations.len()];
     let mut work = vec![draft.module.entry];
     seen[draft.module.entry.index()] = true;
     while let Some(c) = work.pop() {
+        // Only what is found dead below takes the computations that it called with it. What goes with the fusion's results
+        // or operands leaves them behind, for the next clean-up to find.
+        draft.spare_callees = true;
         if let Some(fusion) = draft.fusion_of(c) {
             drop_unused_results(draft, fusion, c, effects);
         }
+        draft.spare_callees = false;
         let dead: Vec<InstructionId> = draft
             .stored(c)
             .into_iter()
@@ -179,6 +184,7 @@ fn remove_dead(draft: &mut Draft, effects: &Effects) {
                 draft.remove(id, false, effects);
             }
         }
+        draft.spare_callees = true;
         if let Some(fusion) = draft.fusion_of(c) {
             let module = &draft.module;
             let keep: Vec<bool> = module
@@ -198,6 +204,7 @@ fn remove_dead(draft: &mut Draft, effects: &Effects) {
                 }
             }
         }
+        draft.spare_callees = false;
         for id in draft.stored(c) {
             for callee in draft.module.called(id) {
                 if !std::mem::replace(&mut seen[callee.index()], true) {

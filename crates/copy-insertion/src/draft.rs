@@ -31,6 +31,9 @@ pub(crate) struct Draft {
     /// By instruction: where the last walks have met it.
     marks: Vec<(u32, u8)>,
     walk: u32,
+    /// While this is set, what removed instructions called outlives them until the next clean-up.
+    pub(crate) spare_callees: bool,
+    spared: Vec<ComputationId>,
     /// Instructions whose readers have changed since this was emptied last.
     pub(crate) touched: Vec<InstructionId>,
 }
@@ -89,6 +92,8 @@ impl Draft {
             names: Names::default(),
             marks: vec![(0, 0); count],
             walk: 0,
+            spare_callees: false,
+            spared: Vec::new(),
             touched: Vec::new(),
             module,
         };
@@ -424,6 +429,9 @@ impl Draft {
         }
         self.drop_edges(id);
         self.set_operands(id, &[]);
+        if self.spare_callees {
+            self.spared.extend_from_slice(self.module.called(id));
+        }
         self.module.set_called(id, &[]);
         self.alive[id.index()] = false;
         self.module.instructions[id.index()].opcode = Opcode::Constant;
@@ -461,11 +469,14 @@ impl Draft {
         }
     }
 
-    /// Removes computations that the entry does not reach.
+    /// Removes computations that neither the entry nor a spared one reaches.
     pub(crate) fn remove_unreachable(&mut self) {
         let mut reached = vec![false; self.module.computations.len()];
-        let mut work = vec![self.module.entry];
-        reached[self.module.entry.index()] = true;
+        let mut work = std::mem::take(&mut self.spared);
+        work.push(self.module.entry);
+        for c in &work {
+            reached[c.index()] = true;
+        }
         while let Some(c) = work.pop() {
             for id in &self.stored[c.index()] {
                 for callee in self.module.called(*id) {

@@ -7,10 +7,13 @@ mod region;
 mod remove;
 mod special;
 mod story;
+mod suggest;
+pub mod words;
 
 pub use story::{
     Attempt, AttemptOutcome, Clash, CopyStory, Fate, Late, LateRead, Place, Refusal, Rule, Until,
 };
+pub use suggest::{Change, Suggestion, suggest};
 
 use analysis::{AnalysisError, Orders, Target};
 use draft::Draft;
@@ -126,18 +129,6 @@ pub(crate) struct Made {
     pub(crate) copy: InstructionId,
     pub(crate) of: Place,
     pub(crate) rule: Rule,
-}
-
-/// The orders of a text that says nothing else: its own, which serve this pass as well as XLA's (11.0).
-#[must_use]
-pub fn text_orders(module: &Module) -> Orders {
-    let storage: Vec<ComputationId> = module.computation_ids().collect();
-    Orders {
-        instructions: module.computations.iter().map(|c| c.instructions.clone()).collect(),
-        callee_first: analysis::orders::callee_first(module, &storage),
-        storage,
-        exact: false,
-    }
 }
 
 /// Runs the pass.

@@ -1,8 +1,14 @@
-//! `bufferscope copies MODULE [--stage STAGE] [--region-analysis]`
+//! `bufferscope copies MODULE [--stage STAGE] [--region-analysis] [--explain [--json]]`
 
-use crate::input::ModuleArguments;
+use crate::input::{ModuleArguments, Unanalysed};
 use crate::{Answer, Failure, say};
-use copy_insertion::{Options, RegionAnalysis, Stage};
+use copy_insertion::{
+    Change, Clash, CopyStory, Fate, Late, Options, Outcome, Place, Refusal, RegionAnalysis, Rule, Stage,
+    Suggestion, Until, insert_copies, suggest, words,
+};
+use hlo::Module;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -14,6 +20,12 @@ pub(crate) struct Arguments {
     /// Ask region analysis where the plain test fails (`--xla_cpu_copy_insertion_use_region_analysis`)
     #[arg(long)]
     region_analysis: bool,
+    /// Tell of each copy that stays why it was made, why it stays, and what would let it go
+    #[arg(long)]
+    explain: bool,
+    /// With --explain: one JSON object
+    #[arg(long, requires = "explain")]
+    json: bool,
 }
 
 fn stage(name: &str) -> Result<Stage, String> {
@@ -28,10 +40,170 @@ fn stage(name: &str) -> Result<Stage, String> {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let input = arguments.module.unanalysed(analysis::Orders::guess)?;
+    let Unanalysed { module, orders, target } = &input;
     let region_analysis =
         if arguments.region_analysis { RegionAnalysis::Always } else { RegionAnalysis::Never };
     let options = Options { region_analysis, stop_after: arguments.stage };
-    let outcome = copy_insertion::insert_copies(&input.module, &input.orders, &input.target, options)
-        .map_err(|e| arguments.module.failure(&input.module, e.instruction(), &e.describe(&input.module)))?;
-    say(&hlo::print(&outcome.module))
+    let outcome = insert_copies(module, orders, target, options)
+        .map_err(|e| arguments.module.failure(module, e.instruction(), &e.describe(module)))?;
+    if !arguments.explain {
+        return say(&hlo::print(&outcome.module));
+    }
+    let suggestions = suggest(module, orders, target, options, &outcome);
+    let stayed: Vec<(&CopyStory, &Vec<Suggestion>)> =
+        outcome.copies.iter().zip(&suggestions).filter(|(s, _)| s.fate == Fate::Stayed).collect();
+    if arguments.json {
+        return say(&format!("{}\n", in_json(module, &outcome, &stayed)));
+    }
+    say(&in_words(module, &outcome, &stayed))
+}
+
+/// `1 copy`, `2 copies`.
+fn copies(count: usize) -> String {
+    if count == 1 { "1 copy".to_owned() } else { format!("{count} copies") }
+}
+
+fn in_words(module: &Module, outcome: &Outcome, stayed: &[(&CopyStory, &Vec<Suggestion>)]) -> String {
+    let count = |fate: Fate| outcome.copies.iter().filter(|s| s.fate == fate).count();
+    let bytes: u64 = stayed.iter().map(|(s, _)| s.bytes).sum();
+    let mut out = format!(
+        "{} stay and write {bytes} bytes; {} were removed, {} had no readers.\n",
+        copies(stayed.len()),
+        count(Fate::Removed),
+        count(Fate::Dead)
+    );
+    for (story, suggestions) in stayed {
+        _ = write!(out, "\n{}", words::story(&outcome.history, story));
+        for s in *suggestions {
+            _ = writeln!(out, "  It would go if you {}.", words::suggestion(module, s));
+        }
+        if suggestions.is_empty() {
+            out.push_str("  No single change that was tried lets it go.\n");
+        }
+    }
+    out
+}
+
+
+fn in_json(module: &Module, outcome: &Outcome, stayed: &[(&CopyStory, &Vec<Suggestion>)]) -> Value {
+    let count = |fate: Fate| outcome.copies.iter().filter(|s| s.fate == fate).count();
+    let list: Vec<Value> = stayed.iter().map(|(story, s)| told(module, &outcome.history, story, s)).collect();
+    json!({
+        "stayed": stayed.len(),
+        "bytes": stayed.iter().map(|(s, _)| s.bytes).sum::<u64>(),
+        "removed": count(Fate::Removed),
+        "dead": count(Fate::Dead),
+        "copies": list,
+    })
+}
+
+fn told(module: &Module, history: &Module, story: &CopyStory, suggestions: &[Suggestion]) -> Value {
+    let copy = history.instruction(story.copy);
+    let label = |p: &Place| p.label(history);
+    let suggestions: Vec<Value> = suggestions
+        .iter()
+        .map(|s| {
+            json!({
+                "changes": s.changes.iter().map(|c| change(module, c)).collect::<Vec<_>>(),
+                "copies": s.copies,
+                "bytes": s.bytes,
+                "words": words::suggestion(module, s),
+            })
+        })
+        .collect();
+    json!({
+        "copy": history.name_of(story.copy),
+        "computation": history.computation_name(copy.computation),
+        "shape": history.shapes.long(copy.shape),
+        "bytes": story.bytes,
+        "copies": label(&story.of),
+        "saves": story.protects.as_ref().map(label),
+        "rule": rule(history, &story.rule),
+        "attempts": story.attempts.len(),
+        "refusal": story.refusal.as_ref().map(|r| refusal(history, r)),
+        "suggestions": suggestions,
+        "words": words::story(history, story),
+    })
+}
+
+fn rule(history: &Module, rule: &Rule) -> Value {
+    let name = |i: &hlo::InstructionId| history.name_of(*i).to_owned();
+    let mut out = match rule {
+        Rule::Given => json!({}),
+        Rule::LoopInit { at, index } | Rule::LoopParameter { at, index } | Rule::LoopResult { at, index } => {
+            json!({"loop": name(at), "index": index.to_string()})
+        }
+        Rule::BranchResult { at, branch, index } => {
+            json!({"conditional": name(at), "branch": branch, "index": index.to_string()})
+        }
+        Rule::Transfer { at } => json!({"transfer": name(at)}),
+        Rule::InPlaceOperand { at, operand, index } => {
+            json!({"reader": name(at), "operand": operand, "index": index.to_string()})
+        }
+        Rule::DonatedParameter { at, index } => json!({"parameter": name(at), "index": index.to_string()}),
+        Rule::DonatedOutput { parameter, index } => {
+            json!({"parameter": name(parameter), "output": index.to_string()})
+        }
+        Rule::ReadOnly { value, shares_with } => json!({
+            "value": value.label(history),
+            "shares_with": shares_with.iter().map(|p| p.label(history)).collect::<Vec<_>>(),
+        }),
+        Rule::NotInPlace { at, operand } => json!({"reader": name(at), "operand": operand}),
+        Rule::SeveralBuffers { index } => json!({"index": index.to_string()}),
+        Rule::RepeatedOutput { index, other } => {
+            json!({"output": index.to_string(), "other": other.to_string()})
+        }
+        Rule::ReadOnlyOutput { index, value } => {
+            json!({"output": index.to_string(), "value": value.label(history)})
+        }
+    };
+    out["name"] = json!(rule.name());
+    out["words"] = json!(words::rule(history, rule));
+    out
+}
+
+fn refusal(history: &Module, refusal: &Refusal) -> Value {
+    let mut out = match refusal {
+        Refusal::AmbiguousSource | Refusal::LayoutChange | Refusal::MiddleToMiddle => json!({}),
+        Refusal::Scatter(at) => json!({"scatter": history.name_of(*at)}),
+        Refusal::Clash(clash) => clash_in_json(history, clash),
+    };
+    out["name"] = json!(refusal.name());
+    out["words"] = json!(words::refusal(history, refusal));
+    out
+}
+
+fn clash_in_json(history: &Module, clash: &Clash) -> Value {
+    let mut out =
+        json!({"wanted": clash.wanted.label(history), "written": clash.written.label(history)});
+    out["until"] = match &clash.until {
+        Until::Unread => json!("unread"),
+        Until::Result => json!("result"),
+        Until::Reads(reads) => {
+            let each = reads.iter().map(|r| {
+                let why = match r.why {
+                    Late::After => "after",
+                    Late::Unordered => "unordered",
+                    Late::NotInPlace => "not-in-place",
+                    Late::Nested => "nested",
+                };
+                json!({"reader": history.name_of(r.user), "operand": r.operand, "why": why})
+            });
+            Value::Array(each.collect())
+        }
+    };
+    out
+}
+
+fn change(module: &Module, change: &Change) -> Value {
+    let name = |i: &hlo::InstructionId| module.name_of(*i).to_owned();
+    match change {
+        Change::ReadFirst { reader, writer } => json!({"read_first": name(reader), "before": name(writer)}),
+        Change::DropRead { reader, operand } => json!({"drop_read_by": name(reader), "operand": operand}),
+        Change::Donate { parameter, index, output } => {
+            json!({"donate": parameter, "index": index.to_string(), "output": output.to_string()})
+        }
+        Change::DropOutput { output } => json!({"drop_output": output.to_string()}),
+        Change::AnalyseRegions => json!({"flag": "--region-analysis"}),
+    }
 }
