@@ -1,8 +1,10 @@
-//! The page around the exhibit: title, introduction, theme.
+//! The page around the chapters: title, introduction, contents, theme.
 
-use crate::exhibit::Exhibit;
-use crate::workbench::{Workbench, use_workbench};
-use assigner::words::bytes;
+use crate::book::Book;
+use crate::chapters::{CHAPTERS, Chapter};
+use crate::figure::watch;
+use crate::views::plot::Hatch;
+use leptos::html::Section;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast as _;
 use wasm_bindgen::closure::Closure;
@@ -16,75 +18,102 @@ pub struct Palette(pub RwSignal<u32>);
 pub fn App() -> impl IntoView {
     let palette = Palette(RwSignal::new(0));
     provide_context(palette);
-    provide_context(Workbench::start());
+    let book = Book::open();
+    provide_context(book);
     follow_system(palette);
+    // The slug of the chapter that is being read.
+    let reading = RwSignal::new(None::<&'static str>);
+    // Once everything is in its place.
+    Effect::new(move |_| request_animation_frame(move || book.show_anchor()));
     view! {
+        <a class="skip" href="#text">"Skip to the text"</a>
         <header class="masthead">
             <p class="brand">"Bufferscope"</p>
             <h1>"How every value gets an address"</h1>
             <ThemeToggle />
         </header>
-        <main>
-            <Introduction />
-            <Exhibit />
-            <Limits />
-        </main>
+        <Hatch />
+        <div class="page">
+            <nav class="rail" aria-label="Chapters">
+                <p class="rail-title">"Contents"</p>
+                <ContentsList reading />
+            </nav>
+            <details class="contents">
+                <summary>"Contents"</summary>
+                <nav aria-label="Chapters, short">
+                    <ContentsList reading />
+                </nav>
+            </details>
+            <main id="text" tabindex="-1">
+                <Introduction />
+                {CHAPTERS.iter().map(|chapter| view! { <ChapterSection chapter reading /> }).collect_view()}
+                <Limits />
+            </main>
+        </div>
         <footer>
             <p>
                 "Everything is computed in this page, by the rules that the tests compare with XLA's own output. "
-                "Nothing you type or open leaves your machine."
+                "Nothing you type or open leaves your machine. "
+                <a href="rules.html">"All rules, by section"</a>
+                "."
             </p>
         </footer>
     }
 }
 
 #[component]
-fn Introduction() -> impl IntoView {
-    let wb = use_workbench();
-    let facts = move || {
-        wb.opened.with(|o| {
-            let picture = &o.as_ref()?.original.picture;
-            let (mut count, mut sum) = (0, 0);
-            let mut seen = std::collections::HashSet::new();
-            for item in picture.temps() {
-                if seen.insert(item.buffer) {
-                    count += 1;
-                    sum += item.size;
-                }
+fn ContentsList(reading: RwSignal<Option<&'static str>>) -> impl IntoView {
+    view! {
+        <ol>
+            {CHAPTERS
+                .iter()
+                .map(|c| {
+                    let current = move || (reading.get() == Some(c.slug)).then_some("true");
+                    view! {
+                        <li>
+                            <a href=format!("#{}", c.slug) aria-current=current>
+                                <span class="n">{c.number}</span>
+                                {c.title}
+                            </a>
+                        </li>
+                    }
+                })
+                .collect_view()}
+        </ol>
+    }
+}
+
+#[component]
+fn ChapterSection(chapter: &'static Chapter, reading: RwSignal<Option<&'static str>>) -> impl IntoView {
+    let node = NodeRef::<Section>::new();
+    Effect::new(move |_| {
+        let Some(element) = node.get() else { return };
+        // A thin band at a third of the window: the chapter that crosses it is the one being read.
+        watch(&element, "-33% 0px -66% 0px", move |is_there| {
+            if is_there {
+                reading.set(Some(chapter.slug));
             }
-            let heap = picture.heap_size();
-            let verb = match count {
-                0 => return None,
-                _ if sum > heap => "; by sharing they fit into ",
-                _ => "; with the room that alignment wants they take ",
-            };
-            Some((count, bytes(sum), verb, bytes(heap)))
-        })
-    };
+        });
+    });
+    let (title_id, labelled) = (format!("{}-title", chapter.slug), format!("{}-title", chapter.slug));
+    view! {
+        <section class="chapter" id=chapter.slug tabindex="-1" node_ref=node aria-labelledby=labelled>
+            <p class="chapter-number">{format!("Chapter {}", chapter.number)}</p>
+            <h2 id=title_id>{chapter.title}</h2>
+            <p class="question">{chapter.question}</p>
+            {(chapter.view)()}
+        </section>
+    }
+}
+
+#[component]
+fn Introduction() -> impl IntoView {
     view! {
         <section class="intro">
             <p>
                 "When XLA compiles a program it decides, before anything runs, at which address every intermediate "
                 "value will stand. That is " <dfn>"buffer assignment"</dfn> ", and it decides how much memory the "
-                "program needs."
-            </p>
-            <p>
-                "Two values may stand at the same address if their " <dfn>"live ranges"</dfn>
-                " do not overlap: if the last reader of one is done before the other is written. "
-                {move || {
-                    facts()
-                        .map(|(count, sum, verb, heap)| {
-                            view! {
-                                "The program below has "
-                                <b class="figure-number">{count}</b>
-                                " temporary buffers of together "
-                                <b class="figure-number">{sum}</b>
-                                {verb}
-                                <b class="figure-number">{heap}</b>
-                                "."
-                            }
-                        })
-                }}
+                "program needs. This page runs the same rules on real programs, and lets you pull at them."
             </p>
         </section>
     }

@@ -155,6 +155,7 @@ fn Pane() -> impl IntoView {
             area.set_scroll_left(0);
         }
     };
+    let problems_id = format!("{}-problems", wb.id);
     view! {
         <div class="pane" node_ref=frame>
             <div class="gutter" aria-hidden="true">
@@ -179,7 +180,7 @@ fn Pane() -> impl IntoView {
             <textarea
                 node_ref=area
                 aria-label="HLO text of the module"
-                aria-describedby="problems"
+                aria-describedby=problems_id.clone()
                 aria-invalid=move || wb.problems.with(|p| p.iter().any(|p| p.is_error)).to_string()
                 spellcheck="false"
                 autocapitalize="off"
@@ -192,7 +193,7 @@ fn Pane() -> impl IntoView {
                 on:click=clicked
             ></textarea>
         </div>
-        <ul id="problems" class="problems" aria-live="polite">
+        <ul id=problems_id class="problems" aria-live="polite">
             <For each=move || wb.problems.get() key=|p| (p.line, p.column, p.message.clone()) let(p)>
                 <li class:warning=!p.is_error>
                     <button type="button" on:click=move |_| go(p.line)>

@@ -1,13 +1,13 @@
 //! The one place where text becomes a picture: the engine's crates are called here and nowhere else.
 
 use crate::scene::{self, Curve, Item, Picture, Slab, SlabKind, StepName};
-use crate::state::{Edit, End};
+use crate::state::{Edit, End, Move};
 use analysis::ranges::{LiveRanges, RangeEdit};
 use analysis::sharing::Interference;
 use analysis::{Facts, Orders, Step, Target, ValueId};
 use assigner::words::{self, Change};
 use assigner::{Assignment, Decision};
-use hlo::Module;
+use hlo::{InstructionId, Module};
 
 /// Something to say about the text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -202,7 +202,155 @@ fn end_of(end: End) -> assigner::End {
     }
 }
 
+/// The moves that make `to` of `from`: all but a longest run of instructions that keep their order among themselves.
+fn fewest_moves(from: &[InstructionId], to: &[InstructionId]) -> Vec<Move> {
+    if from == to {
+        return Vec::new();
+    }
+    let rank: std::collections::HashMap<InstructionId, usize> =
+        from.iter().enumerate().map(|(n, i)| (*i, n)).collect();
+    // The longest increasing subsequence: for each instruction how long a run may end with it, and what stands before.
+    let ranks: Vec<usize> = to.iter().filter_map(|i| rank.get(i).copied()).collect();
+    let mut tails: Vec<usize> = Vec::new();
+    let mut before = vec![usize::MAX; ranks.len()];
+    for (n, r) in ranks.iter().enumerate() {
+        let at = tails.partition_point(|t| ranks[*t] < *r);
+        if at > 0 {
+            before[n] = tails[at - 1];
+        }
+        if at == tails.len() {
+            tails.push(n);
+        } else {
+            tails[at] = n;
+        }
+    }
+    let mut stays = vec![false; ranks.len()];
+    let mut n = tails.last().copied().unwrap_or(usize::MAX);
+    while let Some(stay) = stays.get_mut(n) {
+        *stay = true;
+        n = before[n];
+    }
+    to.iter()
+        .enumerate()
+        .filter(|(n, _)| !stays.get(*n).copied().unwrap_or(true))
+        .map(|(n, i)| Move { to: n as u32, instruction: i.0 })
+        .collect()
+}
+
 impl Opened {
+    /// The order of instructions in each computation that `moves` touch, once they are made; `None` if a move is of no
+    /// instruction of this module.
+    fn order(module: &Module, moves: &[Move]) -> Option<Vec<(hlo::ComputationId, Vec<InstructionId>)>> {
+        let mut orders: Vec<(hlo::ComputationId, Vec<InstructionId>)> = Vec::new();
+        for m in moves {
+            let c = module.instructions.get(m.instruction as usize)?.computation;
+            let order = match orders.iter_mut().find(|(other, _)| *other == c) {
+                Some((_, order)) => order,
+                None => {
+                    orders.push((c, module.computation(c).instructions.clone()));
+                    &mut orders.last_mut()?.1
+                }
+            };
+            order.retain(|i| i.0 != m.instruction);
+        }
+        for m in moves {
+            let c = module.instruction(InstructionId(m.instruction)).computation;
+            let (_, order) = orders.iter_mut().find(|(other, _)| *other == c)?;
+            let to = (m.to as usize).min(order.len());
+            order.insert(to, InstructionId(m.instruction));
+        }
+        Some(orders)
+    }
+
+    /// The module with some instructions at other places of the schedule, analysed and assigned anew. Values keep their
+    /// numbers and colours. `None` if a move is not possible: nothing may run before what it reads.
+    pub fn reordered(&self, moves: &[Move]) -> Option<Self> {
+        let mut module = self.module.clone();
+        for (c, order) in Self::order(&self.module, moves)? {
+            module.computations[c.index()].instructions = order;
+        }
+        let in_order = |c: &hlo::Computation| {
+            let mut seen = std::collections::HashSet::new();
+            c.instructions.iter().all(|i| {
+                seen.insert(*i);
+                module.operands(*i).iter().chain(module.control_predecessors(*i)).all(|o| seen.contains(o))
+            })
+        };
+        if !moves.iter().all(|m| {
+            in_order(module.computation(module.instruction(InstructionId(m.instruction)).computation))
+        }) {
+            return None;
+        }
+        // The orders that number the values are those of the module as it was read.
+        let facts = Facts::new(&module, self.facts.orders.clone(), self.facts.target.clone()).ok()?;
+        let ranges = facts.ranges.edited(&[]);
+        let mut original = Run::new(&module, &facts, ranges, Vec::new(), |_| 0);
+        self.keep_identity(&mut original.picture);
+        Some(Self { module, facts, original, remarks: self.remarks.clone() })
+    }
+
+    /// Lines and colours are the module's; neither edits nor moves change them.
+    fn keep_identity(&self, picture: &mut Picture) {
+        let line_of: std::collections::HashMap<&str, u32> =
+            self.original.picture.steps.iter().map(|s| (s.name.as_str(), s.line)).collect();
+        for step in &mut picture.steps {
+            step.line = line_of.get(step.name.as_str()).copied().unwrap_or(0);
+        }
+        for item in &mut picture.items {
+            if let Some(old) = self.original.picture.item(item.value) {
+                (item.line, item.hue) = (old.line, old.hue);
+            }
+        }
+    }
+
+    /// The places at which an instruction may stand in its computation, both included: after what it reads, before what
+    /// reads it. Its present place is among them.
+    pub fn slots(&self, instruction: u32) -> Option<(u32, u32)> {
+        let module = &self.module;
+        let id = InstructionId(instruction);
+        let order =
+            &module.computation(module.instructions.get(instruction as usize)?.computation).instructions;
+        let at = order.iter().position(|i| *i == id)?;
+        let wants = |user: InstructionId, of: InstructionId| {
+            module.operands(user).contains(&of) || module.control_predecessors(user).contains(&of)
+        };
+        let first = order[..at].iter().rposition(|i| wants(id, *i)).map_or(0, |p| p + 1);
+        let last = order[at + 1..].iter().position(|i| wants(*i, id)).map_or(order.len() - 1, |p| at + p);
+        Some((first as u32, last as u32))
+    }
+
+    /// Where an instruction stands in its computation.
+    pub fn slot(&self, instruction: u32) -> Option<u32> {
+        let module = &self.module;
+        let c = module.instructions.get(instruction as usize)?.computation;
+        module.computation(c).instructions.iter().position(|i| i.0 == instruction).map(|p| p as u32)
+    }
+
+    /// The moves that lead from this module's order to the one in which `moves` are made and then `instruction` is put
+    /// at `to`, which is kept within what it depends on. As few as possible: back where all was, there is none.
+    pub fn moved(&self, moves: &[Move], instruction: u32, to: i64) -> Vec<Move> {
+        let Some(now) = (if moves.is_empty() { None } else { self.reordered(moves) }) else {
+            return self.moved_from(self, instruction, to).unwrap_or_default();
+        };
+        self.moved_from(&now, instruction, to).unwrap_or_else(|| moves.to_vec())
+    }
+
+    fn moved_from(&self, now: &Self, instruction: u32, to: i64) -> Option<Vec<Move>> {
+        let (first, last) = now.slots(instruction)?;
+        let to = to.clamp(i64::from(first), i64::from(last)) as usize;
+        let mut out = Vec::new();
+        for c in self.module.computation_ids() {
+            let mut order = now.module.computation(c).instructions.clone();
+            if let Some(at) = order.iter().position(|i| i.0 == instruction) {
+                let id = order.remove(at);
+                order.insert(to, id);
+            }
+            out.extend(fewest_moves(&self.module.computation(c).instructions, &order));
+        }
+        out.sort_unstable();
+        Some(out)
+    }
+
     /// Runs the assigner again for edited ranges.
     pub fn run(&self, edits: &[Edit]) -> Run {
         let ranges = self.facts.ranges.edited(
@@ -211,15 +359,8 @@ impl Opened {
                 .map(|e| RangeEdit { value: ValueId(e.value), start: Step(e.start), end: Step(e.end) })
                 .collect::<Vec<_>>(),
         );
-        let original = &self.original.picture;
-        // Lines and colours are the module's; an edit changes neither.
         let mut run = Run::new(&self.module, &self.facts, ranges, edits.to_vec(), |_| 0);
-        run.picture.steps.clone_from(&original.steps);
-        for item in &mut run.picture.items {
-            if let Some(old) = original.item(item.value) {
-                (item.line, item.hue) = (old.line, old.hue);
-            }
-        }
+        self.keep_identity(&mut run.picture);
         run
     }
 
@@ -292,5 +433,58 @@ impl Opened {
             .min_by_key(|(distance, _)| *distance)
             .map(|(_, value)| value)
             .or_else(|| temps.first().map(|i| i.value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::FIRST_TEXT;
+
+    fn opened() -> Opened {
+        open(FIRST_TEXT).expect("it can be read")
+    }
+
+    #[test]
+    fn an_instruction_moves_within_what_it_depends_on_and_back() {
+        let base = opened();
+        let mut tried = 0;
+        for i in (0..base.module.instructions.len() as u32).step_by(3) {
+            let (Some((first, last)), Some(at)) = (base.slots(i), base.slot(i)) else { continue };
+            assert!(first <= at && at <= last);
+            for to in [i64::from(first), i64::from(last), i64::MIN, i64::MAX] {
+                let moves = base.moved(&[], i, to);
+                let now = base.reordered(&moves).expect("a legal order");
+                assert_eq!(now.slot(i), Some(to.clamp(i64::from(first), i64::from(last)) as u32));
+                assert_eq!(base.moved(&moves, i, i64::from(at)), []);
+                tried += 1;
+            }
+        }
+        assert!(tried > 20, "{tried}");
+    }
+
+    #[test]
+    fn values_keep_number_name_and_colour_when_the_order_changes() {
+        let base = opened();
+        let i = base.facts.clock.sequence[4].0;
+        let moves = base.moved(&[], i, i64::MAX);
+        let now = base.reordered(&moves).expect("a legal order");
+        let key = |o: &Opened| {
+            o.original
+                .picture
+                .items
+                .iter()
+                .map(|i| (i.value, i.name.clone(), i.hue, i.line))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(key(&base), key(&now));
+    }
+
+    #[test]
+    fn an_order_that_breaks_a_dependency_is_refused() {
+        let base = opened();
+        let root = base.module.root(base.module.entry).0;
+        assert!(base.reordered(&[Move { to: 0, instruction: root }]).is_none());
+        assert!(base.reordered(&[Move { to: 0, instruction: u32::MAX }]).is_none());
     }
 }

@@ -6,9 +6,8 @@ use crate::modules::{SHIPPED, shipped};
 use crate::scene::{self, HeapLayout, SlabKind, Spot, Timeline, TimelineOptions};
 use crate::state::{End, Source, State};
 use crate::story;
-use crate::table::Table;
 use crate::views::chart::{self, Ink};
-use crate::views::painter::Painter;
+use crate::views::plot::{Cursor, at_pointer, change, leave, paint, point, width_of};
 use crate::workbench::{Shared, Thresholds, Workbench, use_workbench};
 use assigner::words::{bytes, grouped};
 use leptos::ev::{Event, KeyboardEvent, PointerEvent};
@@ -16,23 +15,20 @@ use leptos::html::{Canvas, Div};
 use leptos::prelude::*;
 use leptos::svg::Svg;
 use wasm_bindgen::JsCast as _;
-use wasm_bindgen::closure::Closure;
-use web_sys::{Element, HtmlElement};
+use web_sys::HtmlElement;
 
 /// The exhibit.
 #[component]
 pub fn Exhibit() -> impl IntoView {
     let wb = use_workbench();
-    let keys = window_event_listener(leptos::ev::keydown, move |e| on_key(wb, &e));
-    on_cleanup(move || keys.remove());
     let name = move || {
         let selected = wb.selected.get()?;
         wb.opened.with(|o| Some(o.as_ref()?.original.picture.item(selected)?.name.clone()))
     };
     view! {
-        <section class="exhibit" class:stale=move || wb.is_stale() aria-labelledby="exhibit-title">
+        <div class="exhibit" class:stale=move || wb.is_stale()>
             <Toolbar />
-            <h2 id="exhibit-title">
+            <p class="task">
                 {move || match name() {
                     Some(name) => {
                         let (before, after) = wb.thresholds.with(|t| story::task(&t.end, &t.start));
@@ -40,7 +36,7 @@ pub fn Exhibit() -> impl IntoView {
                     }
                     None => "Choose a value, then pull either end of its live range.".into_any(),
                 }}
-            </h2>
+            </p>
             <Card />
             <div class="figures">
                 <TimelineFigure />
@@ -53,29 +49,10 @@ pub fn Exhibit() -> impl IntoView {
             <Controls />
             <Readout />
             <Legend />
-            <Table />
             <Editor />
             <Tip />
-            <p class="hidden" role="status" aria-live="polite">{move || wb.announced.get()}</p>
-        </section>
+        </div>
     }
-}
-
-/// Keys that work everywhere but in a text that is being written.
-fn on_key(wb: Workbench, e: &KeyboardEvent) {
-    let target = e.target().and_then(|t| t.dyn_into::<Element>().ok());
-    if target.is_some_and(|t| matches!(t.tag_name().as_str(), "TEXTAREA" | "INPUT" | "SELECT")) {
-        return;
-    }
-    let command = e.ctrl_key() || e.meta_key();
-    match e.key().as_str() {
-        "Escape" => wb.select(None),
-        "z" | "Z" if command && e.shift_key() => wb.redo(),
-        "z" if command => wb.undo(),
-        "y" if command => wb.redo(),
-        _ => return,
-    }
-    e.prevent_default();
 }
 
 #[component]
@@ -103,28 +80,12 @@ fn Toolbar() -> impl IntoView {
         Some(module) => module.about,
         None => "Your own text.",
     };
-    let copied = RwSignal::new(false);
-    let copy = move |_| {
-        let href = window().location().href().unwrap_or_default();
-        leptos::task::spawn_local(async move {
-            // Absent where the page is not served securely.
-            let clipboard = js_sys::Reflect::get(&window().navigator(), &"clipboard".into());
-            if clipboard.is_ok_and(|c| !c.is_undefined()) {
-                let written = window().navigator().clipboard().write_text(&href);
-                copied.set(wasm_bindgen_futures::JsFuture::from(written).await.is_ok());
-            }
-        });
-    };
-    // What was copied is no longer what is shown.
-    Effect::new(move |_| {
-        wb.state.track();
-        copied.set(false);
-    });
+    let select_id = format!("{}-module", wb.id);
     view! {
         <div class="toolbar">
             <div class="choose">
-                <label for="module">"Module"</label>
-                <select id="module" on:change=choose prop:value=id>
+                <label for=select_id.clone()>"Module"</label>
+                <select id=select_id on:change=choose prop:value=id>
                     {SHIPPED
                         .iter()
                         .map(|m| {
@@ -141,24 +102,6 @@ fn Toolbar() -> impl IntoView {
                 </select>
             </div>
             <p class="about">{about}</p>
-            <div class="actions" role="group" aria-label="Changes">
-                <button type="button" disabled=move || !wb.can_undo() on:click=move |_| wb.undo()>
-                    "Undo"
-                </button>
-                <button type="button" disabled=move || !wb.can_redo() on:click=move |_| wb.redo()>
-                    "Redo"
-                </button>
-                <button
-                    type="button"
-                    disabled=move || wb.state.with(|s| s.edits.is_empty())
-                    on:click=move |_| wb.set(wb.state.get_untracked().reset())
-                >
-                    "Reset"
-                </button>
-                <button type="button" on:click=copy>
-                    {move || if copied.get() { "Copied" } else { "Copy link" }}
-                </button>
-            </div>
         </div>
     }
 }
@@ -362,89 +305,8 @@ fn Stepper(end: End) -> impl IntoView {
     }
 }
 
-/// The width of an element, now and when it changes.
-fn width_of(node: NodeRef<Div>) -> RwSignal<f64> {
-    let width = RwSignal::new(0.0);
-    Effect::new(move |_| {
-        let Some(element) = node.get() else { return };
-        width.set(f64::from(element.client_width()));
-        let watched: HtmlElement = element.clone().unchecked_into();
-        let resized = Closure::<dyn Fn()>::new(move || {
-            let now = f64::from(watched.client_width());
-            if (width.get_untracked() - now).abs() > 0.5 {
-                width.set(now);
-            }
-        });
-        if let Ok(observer) = web_sys::ResizeObserver::new(resized.as_ref().unchecked_ref()) {
-            observer.observe(&element);
-        }
-        // The figures are there as long as the page.
-        resized.forget();
-    });
-    width
-}
-
-/// A painter for an `<svg>`, drawing `layout` whenever it changes and lighting what is under the pointer.
-fn paint<T: Send + Sync + 'static>(
-    wb: Workbench,
-    svg: NodeRef<Svg>,
-    layout: Memo<Option<Shared<T>>>,
-    scene: fn(&T) -> &scene::Scene,
-) {
-    let painter = StoredValue::new_local(None::<Painter>);
-    Effect::new(move |_| {
-        let Some(element) = svg.get() else { return };
-        painter.update_value(|p| {
-            if p.is_none() {
-                *p = Painter::new(element.into());
-            }
-            layout.with(|l| {
-                if let (Some(p), Some(l)) = (p, l) {
-                    p.draw(scene(l));
-                }
-            });
-        });
-    });
-    Effect::new(move |_| {
-        let lit = wb.hover.get();
-        painter.update_value(|p| {
-            if let Some(p) = p {
-                p.light(lit);
-            }
-        });
-    });
-}
-
 fn lost(wb: Workbench) -> Vec<u32> {
     wb.outcome.with(|o| o.as_ref().map(|o| o.lost.clone()).unwrap_or_default())
-}
-
-fn change<T: PartialEq + Send + Sync + 'static>(signal: RwSignal<T>, to: T) {
-    if signal.with_untracked(|now| *now != to) {
-        signal.set(to);
-    }
-}
-
-/// Where the pointer is on an element.
-fn point(e: &PointerEvent, node: NodeRef<Div>) -> Option<(f64, f64)> {
-    let frame = node.get_untracked()?.get_bounding_client_rect();
-    Some((f64::from(e.client_x()) - frame.left(), f64::from(e.client_y()) - frame.top()))
-}
-
-fn at_pointer(wb: Workbench, e: &PointerEvent) {
-    // A finger that only passes by has no place to stay.
-    if e.pointer_type() != "touch" || wb.dragging.get_untracked().is_some() {
-        change(wb.pointer, Some((f64::from(e.client_x()), f64::from(e.client_y()))));
-    }
-}
-
-fn leave(wb: Workbench) {
-    if wb.dragging.get_untracked().is_none() {
-        change(wb.pointer, None);
-    }
-    change(wb.hover, None);
-    change(wb.cursor, None);
-    change(wb.place, String::new());
 }
 
 /// What is under the pointer, beside it; while an end is pulled, where it is and what that costs. For the eye only: the
@@ -488,18 +350,6 @@ fn Tip() -> impl IntoView {
     }
 }
 
-/// The line at the step under the pointer, in every figure.
-#[component]
-fn Cursor(#[prop(into)] x: Signal<Option<f64>>) -> impl IntoView {
-    view! {
-        <div
-            class="cursor"
-            class:on=move || x.get().is_some()
-            style:transform=move || format!("translateX({:.1}px)", x.get().unwrap_or(0.0))
-        ></div>
-    }
-}
-
 #[component]
 fn TimelineFigure() -> impl IntoView {
     let wb = use_workbench();
@@ -530,7 +380,7 @@ fn TimelineFigure() -> impl IntoView {
         };
         (width > 0.0).then(|| Shared::new(scene::timeline(&opened.original.picture, &run.picture, options)))
     });
-    paint(wb, svg, layout, |t: &Timeline| &t.scene);
+    paint(wb, "Live ranges", svg, layout, |t: &Timeline| &t.scene);
 
     // A row selected elsewhere is brought into view.
     let scroller = NodeRef::<Div>::new();
@@ -818,7 +668,7 @@ fn HeapFigure() -> impl IntoView {
             Shared::new(scene::heap(base, now, (width, height), selected, &lost(wb), peak))
         })
     });
-    paint(wb, svg, layout, |l: &HeapLayout| &l.scene);
+    paint(wb, "Heap", svg, layout, |l: &HeapLayout| &l.scene);
     let find = move |e: &PointerEvent| {
         let (layout, run) = (layout.get_untracked()?, wb.run.get_untracked()?);
         let (x, y) = point(e, plot)?;
@@ -896,20 +746,7 @@ fn HeapFigure() -> impl IntoView {
                 on:pointerdown=click
                 on:pointerleave=move |_| leave(wb)
             >
-                <svg node_ref=svg role="img" aria-label=describe>
-                    <defs>
-                        <pattern
-                            id="hatch"
-                            width="6"
-                            height="6"
-                            patternUnits="userSpaceOnUse"
-                            patternTransform="rotate(45)"
-                        >
-                            <rect class="hatch-ground" width="6" height="6"></rect>
-                            <line class="hatch-line" x1="0" y1="0" x2="0" y2="6"></line>
-                        </pattern>
-                    </defs>
-                </svg>
+                <svg node_ref=svg role="img" aria-label=describe></svg>
                 <Cursor x=cursor />
             </div>
         </figure>

@@ -3,20 +3,33 @@
 //! Data goes one way: [`state`] says what is shown, [`engine`] runs the real rules on it, [`scene`] makes rectangles
 //! and labels of the result, and the views draw them. All but the views knows no browser and is tested natively.
 
+pub mod address;
+pub mod chapters;
 pub mod engine;
+pub mod fragmentation;
+pub mod gates;
+pub mod log;
 pub mod modules;
+pub mod placing;
 pub mod scene;
+pub mod sorting;
 pub mod state;
 pub mod story;
 
 #[cfg(target_arch = "wasm32")]
 mod app;
 #[cfg(target_arch = "wasm32")]
+mod book;
+#[cfg(target_arch = "wasm32")]
 mod editor;
 #[cfg(target_arch = "wasm32")]
 mod exhibit;
 #[cfg(target_arch = "wasm32")]
+mod figure;
+#[cfg(target_arch = "wasm32")]
 mod table;
+#[cfg(target_arch = "wasm32")]
+mod teach;
 #[cfg(target_arch = "wasm32")]
 mod views;
 #[cfg(target_arch = "wasm32")]

@@ -82,6 +82,9 @@ pub const SHIPPED: [Shipped; 9] = [
     },
 ];
 
+/// The id of the module whose text is [`FIRST_TEXT`].
+pub const FIRST_ID: &str = "varied_temp_sizes";
+
 /// The text of the first one, which is part of the program so that the page is alive at its first paint.
 pub const FIRST_TEXT: &str = include_str!("../../assets/modules/varied_temp_sizes.txt");
 

@@ -1,20 +1,21 @@
-//! What the exhibit shows, as one value: it is what stands in the URL's hash, in the undo stack and in tests.
+//! What a figure shows, as one value: it is what stands in the URL's hash, in the undo stack and in tests.
 //!
-//! Handlers only propose; limits and snapping are kept here.
+//! Handlers only propose; limits and snapping are kept here. What makes up a whole address is in [`crate::address`].
 
 use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
-
-/// The version in front of every hash. A hash of another version is not guessed at.
-const VERSION: &str = "v1";
 
 /// No own text larger than this is read out of a hash: 16 MiB.
 const LARGEST_TEXT: u64 = 16 << 20;
 
-/// No more edits than this are read out of a hash.
+/// No more edits, and no more moves, than this are read out of a hash.
 const MOST_EDITS: usize = 4096;
+
+/// No more parameters than this, and none longer, are read out of a hash.
+const MOST_PARAMS: usize = 64;
 
 /// Where the HLO text comes from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -36,6 +37,36 @@ pub struct Edit {
     pub end: u32,
 }
 
+/// An instruction that the reader moved: where it now stands in its computation, counted from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Move {
+    /// Its place in its computation.
+    pub to: u32,
+    /// The instruction's number in the module.
+    pub instruction: u32,
+}
+
+/// Something a single figure needs: a step of a scrubber, a chosen opcode, the answer to a prediction.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Param {
+    /// A number.
+    Number(i64),
+    /// A word.
+    Word(String),
+}
+
+impl From<i64> for Param {
+    fn from(n: i64) -> Self {
+        Self::Number(n)
+    }
+}
+
+impl From<&str> for Param {
+    fn from(word: &str) -> Self {
+        Self::Word(word.to_owned())
+    }
+}
+
 /// Which value is selected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Selection {
@@ -55,6 +86,13 @@ pub struct State {
     pub source: Source,
     /// The ranges that differ from the module's own, by value number.
     pub edits: Vec<Edit>,
+    /// The instructions that stand elsewhere than in the module's own order, by place: take them all out, then put each
+    /// in at its place, in this order.
+    pub moves: Vec<Move>,
+    /// What the reader set in this figure and can undo: a capacity, an opcode. Keys are letters and digits.
+    pub params: BTreeMap<String, Param>,
+    /// How the reader looks at it, which is not undone: a step, an answer. Keys are letters and digits.
+    pub view: BTreeMap<String, Param>,
     /// The selected value.
     pub selection: Selection,
     /// Rows for all buffers, not those in the temporary slab only.
@@ -80,6 +118,9 @@ impl State {
         Self {
             source,
             edits: Vec::new(),
+            moves: Vec::new(),
+            params: BTreeMap::new(),
+            view: BTreeMap::new(),
             selection: Selection::Suggested,
             all_rows: false,
             table: false,
@@ -117,27 +158,84 @@ impl State {
         next
     }
 
-    /// Without the edits.
+    /// With an order of instructions in place of the module's own.
     #[must_use]
-    pub fn reset(&self) -> Self {
-        Self { edits: Vec::new(), ..self.clone() }
+    pub fn with_moves(&self, mut moves: Vec<Move>) -> Self {
+        moves.sort_unstable();
+        Self { moves, ..self.clone() }
     }
 
-    /// Do both show the same module under the same edits? (Selection and view may differ.)
-    pub fn same_facts(&self, other: &Self) -> bool {
-        self.source == other.source && self.edits == other.edits
+    /// With one parameter set.
+    #[must_use]
+    pub fn with_param(&self, key: &str, value: impl Into<Param>) -> Self {
+        let mut next = self.clone();
+        next.params.insert(key.to_owned(), value.into());
+        next
     }
 
-    /// As a URL hash, `#v1;m=mlp_grad;e=57.22.31;s=57`. Parts that have their first value are left out.
-    pub fn to_hash(&self) -> String {
-        let mut out = format!("#{VERSION}");
-        match &self.source {
-            Source::Shipped(id) => _ = write!(out, ";m={id}"),
-            Source::Own(text) => _ = write!(out, ";x={}", pack(text)),
+    /// A parameter, or else a view setting, that is a number.
+    pub fn number(&self, key: &str) -> Option<i64> {
+        match self.params.get(key).or_else(|| self.view.get(key)) {
+            Some(Param::Number(n)) => Some(*n),
+            _ => None,
         }
+    }
+
+    /// A parameter, or else a view setting, that is a word.
+    pub fn word(&self, key: &str) -> Option<&str> {
+        match self.params.get(key).or_else(|| self.view.get(key)) {
+            Some(Param::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// What the reader changed put back to what `default` has; the module stays the one that is open.
+    #[must_use]
+    pub fn reset(&self, default: &Self) -> Self {
+        let mut next = self.clone();
+        if self.source == default.source {
+            next.edits.clone_from(&default.edits);
+            next.moves.clone_from(&default.moves);
+        } else {
+            next.edits.clear();
+            next.moves.clear();
+        }
+        next.params.clone_from(&default.params);
+        next
+    }
+
+    /// Do both show the same module under the same changes? (Selection and view may differ.)
+    pub fn same_facts(&self, other: &Self) -> bool {
+        self.source == other.source
+            && self.edits == other.edits
+            && self.moves == other.moves
+            && self.params == other.params
+    }
+
+    /// In the letters an address may have, `m=mlp_grad;e=57.22.31;s=57`. Parts that have their first value are left
+    /// out.
+    pub fn encode(&self) -> String {
+        let mut out = match &self.source {
+            Source::Shipped(id) => format!("m={id}"),
+            Source::Own(text) => format!("x={}", pack(text)),
+        };
         for (i, e) in self.edits.iter().enumerate() {
             let lead = if i == 0 { ";e=" } else { "~" };
             _ = write!(out, "{lead}{}.{}.{}", e.value, e.start, e.end);
+        }
+        for (i, m) in self.moves.iter().enumerate() {
+            let lead = if i == 0 { ";o=" } else { "~" };
+            _ = write!(out, "{lead}{}.{}", m.instruction, m.to);
+        }
+        for (lead, params) in [(";p.", &self.params), (";v.", &self.view)] {
+            for (key, value) in params {
+                _ = match value {
+                    Param::Number(n) => write!(out, "{lead}{key}={n}"),
+                    // A plain word stands as it is, behind a mark that no number has.
+                    Param::Word(word) if is_plain(word) => write!(out, "{lead}{key}=!{word}"),
+                    Param::Word(word) => write!(out, "{lead}{key}=*{}", base64(word.as_bytes())),
+                };
+            }
         }
         match self.selection {
             Selection::Suggested => {}
@@ -152,31 +250,56 @@ impl State {
         out
     }
 
-    /// Reads a hash; `None` if it is not one of ours, or damaged.
-    pub fn from_hash(hash: &str) -> Option<Self> {
-        let mut parts = hash.strip_prefix('#').unwrap_or(hash).split(';');
-        if parts.next() != Some(VERSION) {
-            return None;
-        }
+    /// Reads what [`State::encode`] wrote; `None` if it is something else, or damaged.
+    pub fn decode(text: &str) -> Option<Self> {
         let mut source = None;
         let mut state = Self::new(Source::Shipped(String::new()));
-        for part in parts {
+        for part in text.split(';') {
             match part.split_once('=').unwrap_or((part, "")) {
                 ("m", id) if id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
                     source = Some(Source::Shipped(id.to_owned()));
                 }
                 ("x", packed) => source = Some(Source::Own(unpack(packed)?)),
                 ("e", edits) => state.edits = read_edits(edits)?,
+                ("o", moves) => state.moves = read_moves(moves)?,
                 ("s", "none") => state.selection = Selection::Nothing,
                 ("s", value) => state.selection = Selection::Value(value.parse().ok()?),
                 ("all", "") => state.all_rows = true,
                 ("table", "") => state.table = true,
                 ("text", "") => state.text = true,
-                _ => return None,
+                (key, value) => {
+                    let (params, key) = match key.split_once('.')? {
+                        ("p", key) => (&mut state.params, key),
+                        ("v", key) => (&mut state.view, key),
+                        _ => return None,
+                    };
+                    if !is_key(key) || params.len() >= MOST_PARAMS {
+                        return None;
+                    }
+                    params.insert(key.to_owned(), read_param(value)?);
+                }
             }
         }
         state.source = source?;
         Some(state)
+    }
+}
+
+/// May it be the name of a parameter?
+fn is_key(key: &str) -> bool {
+    !key.is_empty() && key.len() <= 40 && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+}
+
+/// Can it stand in an address as it is?
+fn is_plain(word: &str) -> bool {
+    word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+}
+
+fn read_param(text: &str) -> Option<Param> {
+    match text.chars().next()? {
+        '!' if is_plain(&text[1..]) => Some(Param::Word(text[1..].to_owned())),
+        '*' => Some(Param::Word(String::from_utf8(from_base64(&text[1..])?).ok()?)),
+        _ => text.parse().ok().map(Param::Number),
     }
 }
 
@@ -199,13 +322,20 @@ fn read_edits(text: &str) -> Option<Vec<Edit>> {
     Some(edits)
 }
 
+fn read_moves(text: &str) -> Option<Vec<Move>> {
+    let mut moves = Vec::new();
+    for part in text.split('~').take(MOST_EDITS) {
+        let (instruction, to) = part.split_once('.')?;
+        moves.push(Move { to: to.parse().ok()?, instruction: instruction.parse().ok()? });
+    }
+    moves.sort_unstable();
+    Some(moves)
+}
+
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Deflated, then base64 in its alphabet for URLs, without padding.
-fn pack(text: &str) -> String {
-    let mut deflate = DeflateEncoder::new(Vec::new(), Compression::best());
-    let written = deflate.write_all(text.as_bytes()).and_then(|()| deflate.finish());
-    let bytes = written.expect("writing to memory does not fail");
+/// In base64's alphabet for URLs, without padding.
+fn base64(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let word = chunk.iter().fold(0_u32, |w, b| w << 8 | u32::from(*b)) << (8 * (3 - chunk.len()));
@@ -216,9 +346,9 @@ fn pack(text: &str) -> String {
     out
 }
 
-fn unpack(packed: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(packed.len() / 4 * 3 + 2);
-    for chunk in packed.as_bytes().chunks(4) {
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
+    for chunk in text.as_bytes().chunks(4) {
         let mut word = 0_u32;
         for b in chunk {
             word = word << 6 | u32::try_from(ALPHABET.iter().position(|a| a == b)?).ok()?;
@@ -226,6 +356,18 @@ fn unpack(packed: &str) -> Option<String> {
         word <<= 6 * (4 - chunk.len());
         bytes.extend_from_slice(&word.to_be_bytes()[1..chunk.len().max(1)]);
     }
+    Some(bytes)
+}
+
+/// Deflated, then base64.
+fn pack(text: &str) -> String {
+    let mut deflate = DeflateEncoder::new(Vec::new(), Compression::best());
+    let written = deflate.write_all(text.as_bytes()).and_then(|()| deflate.finish());
+    base64(&written.expect("writing to memory does not fail"))
+}
+
+fn unpack(packed: &str) -> Option<String> {
+    let bytes = from_base64(packed)?;
     let mut text = String::new();
     // One byte more than allowed, so that a longer text is noticed and not cut.
     DeflateDecoder::new(bytes.as_slice()).take(LARGEST_TEXT + 1).read_to_string(&mut text).ok()?;
@@ -313,6 +455,7 @@ impl History {
 impl State {
     fn keep_view(&mut self, other: &Self) {
         (self.all_rows, self.table, self.text) = (other.all_rows, other.table, other.text);
+        self.view.clone_from(&other.view);
     }
 }
 
@@ -325,52 +468,40 @@ mod tests {
     }
 
     #[test]
-    fn every_hash_reads_back() {
-        let mut texts = vec![state()];
-        texts.push(State { edits: vec![Edit { value: 57, start: 22, end: 31 }], ..state() });
-        texts.push(State {
-            edits: vec![Edit { value: 3, start: 0, end: 0 }, Edit { value: 57, start: 22, end: u32::MAX }],
-            selection: Selection::Value(57),
-            all_rows: true,
-            table: true,
-            text: true,
-            ..state()
-        });
-        texts.push(State { selection: Selection::Nothing, ..state() });
-        for n in 0..80 {
-            let text: String = (0..n).map(|i| char::from(b' ' + (i * 7 % 90) as u8)).collect();
-            texts.push(State::new(Source::Own(format!("HloModule é{text}\n"))));
-        }
-        for state in texts {
-            let hash = state.to_hash();
-            assert_eq!(State::from_hash(&hash), Some(state), "{hash}");
-        }
-    }
-
-    #[test]
-    fn the_hash_is_short_and_plain_where_it_can_be() {
-        let next = state().with_end(57, (22, 30), End::End, 31, 45);
-        assert_eq!(next.to_hash(), "#v1;m=mlp_grad;e=57.22.31");
-    }
-
-    #[test]
     fn what_is_not_ours_is_refused() {
-        for hash in [
+        for text in [
             "",
-            "#",
-            "#v2;m=a",
-            "#v1",
-            "#v1;m=../x",
-            "#v1;m=a;e=1.2",
-            "#v1;m=a;e=1.3.2",
-            "#v1;x=!!",
-            "#v1;x=AAAA",
-            "#v1;m=a;s=x",
-            "#v1;m=a;what=1",
-            "#v1;m=a;e=1.2.3.4",
+            "m=../x",
+            "m=a;e=1.2",
+            "m=a;e=1.3.2",
+            "x=!!",
+            "x=AAAA",
+            "m=a;s=x",
+            "m=a;what=1",
+            "m=a;e=1.2.3.4",
+            "m=a;o=1",
+            "m=a;o=1.2.3",
+            "m=a;p.=1",
+            "m=a;q.k=1",
+            "m=a;p.k=",
+            "m=a;p.k=!a b",
+            "m=a;p.k=*!",
+            "m=a;p.a_b=1",
         ] {
-            assert_eq!(State::from_hash(hash), None, "{hash}");
+            assert_eq!(State::decode(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_reset_keeps_the_module_and_the_view() {
+        let default = state().with_param("capacity", 4);
+        let mut changed = default.with_param("capacity", 9).with_end(1, (5, 9), End::End, 12, 45);
+        changed.view.insert("step".to_owned(), Param::Number(3));
+        changed.table = true;
+        let reset = changed.reset(&default);
+        assert!(reset.same_facts(&default) && reset.table && reset.number("step") == Some(3));
+        let other = State { source: Source::Own("HloModule".to_owned()), ..changed };
+        assert_eq!(other.reset(&default).source, other.source);
     }
 
     #[test]

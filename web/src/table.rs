@@ -20,10 +20,15 @@ struct Line {
     shares: String,
 }
 
-/// The table in a part of the page that opens.
+/// The table in a part of the page that opens: `rows`, or the table of values.
 #[component]
-pub fn Table() -> impl IntoView {
+pub fn Table(
+    /// Another table in its place.
+    #[prop(optional)]
+    rows: Option<ViewFn>,
+) -> impl IntoView {
     let wb = use_workbench();
+    let rows = StoredValue::new(rows);
     let open = move || wb.state.with(|s| s.table);
     let toggled = move |e: Event| {
         let is_open = event_target::<web_sys::Element>(&e).has_attribute("open");
@@ -34,8 +39,18 @@ pub fn Table() -> impl IntoView {
     view! {
         <details class="table" prop:open=open on:toggle=toggled>
             <summary>"Table " <span class="quiet">"the same as the figures, in numbers"</span></summary>
-            <Show when=open>
-                <Rows />
+            <Show when=move || open() && wb.awake.get()>
+                {match rows.get_value() {
+                    Some(rows) => {
+                        view! {
+                            <div class="scroll" tabindex="0" role="group" aria-label="Table">
+                                {rows.run()}
+                            </div>
+                        }
+                            .into_any()
+                    }
+                    None => view! { <Rows /> }.into_any(),
+                }}
             </Show>
         </details>
     }

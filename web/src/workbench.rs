@@ -1,15 +1,17 @@
-//! The signals that the parts of the page share, and the only functions that change them.
+//! What the parts of one figure share, and the only functions that change it.
+//!
+//! Every figure has its own: `Workbench::for_figure("clock", State::new(...))`. Give it to `Figure`, which hands it to what
+//! is inside; prose outside uses it by name.
 
-use crate::engine::{self, Opened, Problem, Run, Threshold};
-use crate::modules::{FIRST_TEXT, SHIPPED, shipped};
-use crate::state::{End, History, Selection, Source, State};
+use crate::book::{Book, Read, use_book};
+use crate::engine::{Opened, Problem, Run, Threshold};
+use crate::modules::shipped;
+use crate::scene::Scene;
+use crate::state::{End, History, Move, Param, Selection, Source, State};
 use crate::story::{self, Outcome};
 use leptos::prelude::*;
-use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
-use wasm_bindgen::JsCast as _;
-use wasm_bindgen::JsValue;
 
 /// Shared, and equal only to itself: a signal that holds it tells its readers when there is another one.
 #[derive(Debug)]
@@ -50,15 +52,37 @@ pub struct Thresholds {
     pub end: Vec<Threshold>,
 }
 
-/// What the parts of the page share.
+/// A picture that can be exported: its heading and the scene as it is now.
+type Export = (&'static str, Callback<(), Option<Scene>>);
+
+/// What the parts of a figure share: one word, to be passed about and kept in closures. There are as many as figures, and
+/// they are there as long as the page.
 #[derive(Clone, Copy)]
-pub struct Workbench {
+pub struct Workbench(&'static Signals);
+
+impl Deref for Workbench {
+    type Target = Signals;
+    fn deref(&self) -> &Signals {
+        self.0
+    }
+}
+
+/// What there is to be read of a figure, and listened to.
+pub struct Signals {
+    /// The figure's id: in the document and in the address.
+    pub id: &'static str,
+    book: Book,
+    default: StoredValue<State>,
     history: RwSignal<History>,
     /// What is shown.
     pub state: Memo<State>,
-    /// The last good module. It stays while a text cannot be read.
-    pub opened: RwSignal<Option<Shared<Opened>>>,
-    /// The source `opened` was made from.
+    /// Has the figure been near the screen? Until then nothing is fetched, read or computed.
+    pub awake: RwSignal<bool>,
+    /// The last good module, as its text has it. It stays while a text cannot be read.
+    pub base: RwSignal<Option<Shared<Opened>>>,
+    /// The same with the reader's order of instructions; `base` itself where nothing was moved.
+    pub opened: Memo<Option<Shared<Opened>>>,
+    /// The source `base` was made from.
     opened_from: RwSignal<Option<Source>>,
     /// What is wrong with the text.
     pub problems: RwSignal<Vec<Problem>>,
@@ -84,35 +108,42 @@ pub struct Workbench {
     pub announced: RwSignal<String>,
     /// The end that the pointer is dragging.
     pub dragging: RwSignal<Option<End>>,
-    texts: RwSignal<HashMap<String, Arc<str>>>,
+    words: StoredValue<Option<Callback<(), String>>>,
+    pictures: StoredValue<Vec<Export>>,
 }
 
 impl Workbench {
-    /// Starts from the address, or with the first module.
-    pub fn start() -> Self {
-        let first = State::new(Source::Shipped(SHIPPED[0].id.to_owned()));
-        let from_address = State::from_hash(&hash()).filter(known);
-        let history = RwSignal::new(History::new(from_address.unwrap_or(first)));
+    /// A figure's own workbench: the state that the address gives it, or else `default`. Made once for each id, where the
+    /// chapter is; it sleeps until its `Figure` comes near the screen.
+    pub fn for_figure(id: &'static str, default: State) -> Self {
+        let book = use_book();
+        let history = RwSignal::new(History::new(book.state_of(id, &default)));
         let state = Memo::new(move |_| history.with(|h| h.now().clone()));
-        let opened = RwSignal::new(None::<Shared<Opened>>);
+        let base = RwSignal::new(None::<Shared<Opened>>);
         let opened_from = RwSignal::new(None);
-        // Edits belong to the module they were made on; while another one is on its way they are not applied.
-        let edits = Memo::new(move |_| {
-            let here = opened_from.with(|from| state.with(|s| from.as_ref() == Some(&s.source)));
-            if here { state.with(|s| s.edits.clone()) } else { Vec::new() }
+        // Changes belong to the module they were made on; while another one is on its way they are not applied.
+        let here = move || opened_from.with(|from| state.with(|s| from.as_ref() == Some(&s.source)));
+        let edits = Memo::new(move |_| if here() { state.with(|s| s.edits.clone()) } else { Vec::new() });
+        let moves = Memo::new(move |_| if here() { state.with(|s| s.moves.clone()) } else { Vec::new() });
+        let opened = Memo::new(move |_| {
+            let base = base.get()?;
+            moves
+                .with(|m| if m.is_empty() { None } else { base.reordered(m) })
+                .map(Shared::new)
+                .or(Some(base))
         });
         let run = Memo::new(move |_| {
             let opened = opened.get()?;
             edits.with(|edits| Some(Shared::new(opened.run(edits))))
         });
         let suggested = Memo::new(move |_| {
-            let opened = opened.get()?;
+            let base = base.get()?;
             let id = state.with(|s| match &s.source {
                 Source::Shipped(id) => Some(id.clone()),
                 Source::Own(_) => None,
             });
             let named = id.and_then(|id| shipped(&id)?.suggested);
-            named.and_then(|name| opened.find(name)).or_else(|| opened.suggest())
+            named.and_then(|name| base.find(name)).or_else(|| base.suggest())
         });
         let selected = Memo::new(move |_| {
             let value = match state.with(|s| s.selection) {
@@ -120,7 +151,7 @@ impl Workbench {
                 Selection::Nothing => None,
                 Selection::Value(v) => Some(v),
             }?;
-            opened.with(|o| o.as_ref()?.original.picture.item(value).map(|_| value))
+            base.with(|o| o.as_ref()?.original.picture.item(value).map(|_| value))
         });
         // Where the sharings break is asked of the packing as it is without an edit of this very value: so a mark stays
         // where it is while the end is pulled over it.
@@ -139,10 +170,15 @@ impl Workbench {
             others.with(|o| if o.is_empty() { of(&opened.original) } else { of(&opened.run(o)) })
         });
         let outcome = Memo::new(move |_| story::outcome(&*opened.get()?, &*run.get()?, selected.get()));
-        let this = Self {
+        let this = Self(Box::leak(Box::new(Signals {
+            id,
+            book,
+            default: StoredValue::new(default),
             history,
             outcome,
             state,
+            awake: RwSignal::new(false),
+            base,
             opened,
             opened_from,
             problems: RwSignal::new(Vec::new()),
@@ -156,69 +192,61 @@ impl Workbench {
             place: RwSignal::new(String::new()),
             announced: RwSignal::new(String::new()),
             dragging: RwSignal::new(None),
-            texts: RwSignal::new(HashMap::from([(SHIPPED[0].id.to_owned(), Arc::from(FIRST_TEXT))])),
-        };
+            words: StoredValue::new(None),
+            pictures: StoredValue::new(Vec::new()),
+        })));
+        book.register(this);
         let source = Memo::new(move |_| state.with(|s| s.source.clone()));
-        // At once, so that the first paint has its picture; later sources follow as they change.
-        this.load(&source.get_untracked());
-        // A text from the address that cannot be read: nothing is there to be shown but what is wrong with it.
-        if this.opened.with_untracked(Option::is_none) && this.problems.with_untracked(|p| !p.is_empty()) {
-            this.update(|s| s.text = true);
-        }
-        Effect::watch(move || source.get(), move |source, _, _| this.load(source), false);
-        this.follow_address();
+        Effect::watch(
+            move || source.get(),
+            move |source, _, _| {
+                if this.awake.get_untracked() {
+                    this.load(source);
+                }
+            },
+            false,
+        );
         this
+    }
+
+    /// Begins to work: what the figure shows is fetched and read, at once where it is there already.
+    pub fn wake(self) {
+        if self.awake.get_untracked() {
+            return;
+        }
+        self.awake.set(true);
+        self.load(&self.state.with_untracked(|s| s.source.clone()));
+        // A text from the address that cannot be read: nothing is there to be shown but what is wrong with it.
+        if self.base.with_untracked(Option::is_none) && self.problems.with_untracked(|p| !p.is_empty()) {
+            self.update(|s| s.text = true);
+        }
     }
 
     /// Brings a source's text and opens it.
     fn load(self, source: &Source) {
-        match source {
-            Source::Own(text) => self.open(source.clone(), Arc::from(text.as_str())),
-            Source::Shipped(id) => {
-                self.problems.set(Vec::new());
-                if let Some(text) = self.texts.with_untracked(|t| t.get(id).cloned()) {
-                    return self.open(source.clone(), text);
-                }
-                let (id, source) = (id.clone(), source.clone());
-                leptos::task::spawn_local(async move {
-                    let text = fetch(&format!("modules/{id}.txt")).await;
-                    let wanted = self.state.with_untracked(|s| s.source == source);
-                    match text {
-                        Some(text) => {
-                            let text: Arc<str> = Arc::from(text);
-                            self.texts.update_untracked(|t| _ = t.insert(id, Arc::clone(&text)));
-                            if wanted {
-                                self.open(source, text);
-                            }
-                        }
-                        None if wanted => self.problems.set(vec![Problem {
-                            line: 1,
-                            column: 1,
-                            is_error: true,
-                            message: format!("modules/{id}.txt could not be fetched"),
-                        }]),
-                        None => {}
-                    }
-                });
+        self.problems.set(Vec::new());
+        let wanted = source.clone();
+        self.book.read(source.clone(), move |read| {
+            if self.state.with_untracked(|s| s.source == wanted) {
+                self.open(wanted, read);
             }
-        }
+        });
     }
 
-    fn open(self, source: Source, text: Arc<str>) {
+    fn open(self, source: Source, read: Read) {
         // A text that is being changed keeps its selected value, by name: numbers may have moved.
         let kept = self.selected.get_untracked().filter(|_| matches!(source, Source::Own(_))).and_then(|v| {
-            self.opened.with_untracked(|o| Some(o.as_ref()?.original.picture.item(v)?.name.clone()))
+            self.base.with_untracked(|o| Some(o.as_ref()?.original.picture.item(v)?.name.clone()))
         });
-        let opened = engine::open(&text);
-        self.text.set(text);
+        self.text.set(read.text);
         self.hover.set(None);
         self.cursor.set(None);
-        match opened {
+        match read.opened {
             Ok(opened) => {
                 self.problems.set(opened.remarks.clone());
                 self.opened_from.set(Some(source));
                 let kept = kept.and_then(|name| opened.find(&name));
-                self.opened.set(Some(Shared::new(opened)));
+                self.base.set(Some(opened));
                 if kept.is_some() && self.state.with_untracked(|s| s.selection == Selection::Suggested) {
                     self.select(kept);
                 }
@@ -229,7 +257,7 @@ impl Workbench {
 
     /// Is what is shown older than the text, because the text cannot be read?
     pub fn is_stale(self) -> bool {
-        self.opened_from.with(|from| self.state.with(|s| from.as_ref() != Some(&s.source)))
+        self.opened_from.with(|from| from.as_ref().is_some_and(|from| self.state.with(|s| *from != s.source)))
     }
 
     /// Goes to another state.
@@ -309,8 +337,109 @@ impl Workbench {
         self.history.with(History::can_redo)
     }
 
+    /// Sets a parameter of this figure; it can be undone.
+    pub fn set_param(self, key: &str, value: impl Into<Param>) {
+        self.set(self.state.get_untracked().with_param(key, value));
+    }
+
+    /// The same while something is being dragged: [`Workbench::settle`] makes it an entry of the history.
+    pub fn preview_param(self, key: &str, value: impl Into<Param>) {
+        let next = self.state.get_untracked().with_param(key, value);
+        if self.state.with_untracked(|now| *now != next) {
+            self.history.update(|h| h.preview(next));
+        }
+    }
+
+    /// Sets how the figure is looked at: in the address, but nothing to undo.
+    pub fn set_view(self, key: &str, value: impl Into<Param>) {
+        self.update(|s| _ = s.view.insert(key.to_owned(), value.into()));
+    }
+
+    /// Takes a view setting back to where it is when nothing was said.
+    pub fn clear_view(self, key: &str) {
+        self.update(|s| _ = s.view.remove(key));
+    }
+
+    /// Moves an instruction towards a place in its computation, as far as what it depends on allows;
+    /// [`Workbench::settle`] makes it an entry of the history.
+    pub fn move_instruction(self, instruction: u32, to: i64) {
+        let now = self.state.get_untracked();
+        let Some(base) = self.base.get_untracked() else { return };
+        let next = now.with_moves(base.moved(&now.moves, instruction, to));
+        if next != now {
+            self.history.update(|h| h.preview(next));
+        }
+    }
+
+    /// Puts back what the reader changed.
+    pub fn reset(self) {
+        let next = self.default.with_value(|d| self.state.with_untracked(|s| s.reset(d)));
+        self.set(next);
+    }
+
+    /// Is there anything to put back?
+    pub fn is_changed(self) -> bool {
+        self.default.with_value(|d| self.state.with(|s| s.reset(d) != *s))
+    }
+
+    /// What the figure begins with.
+    pub fn default_state(self) -> State {
+        self.default.get_value()
+    }
+
+    /// The moves that are made now.
+    pub fn moves(self) -> Vec<Move> {
+        self.state.with(|s| s.moves.clone())
+    }
+
+    /// The value of that name.
+    pub fn find(self, name: &str) -> Option<u32> {
+        self.base.with(|b| b.as_ref()?.find(name))
+    }
+
+    /// What the live region is to say after a change, in place of what it says of edited ranges.
+    pub fn say_with(self, words: impl Fn() -> String + Send + Sync + 'static) {
+        self.words.set_value(Some(Callback::new(move |()| words())));
+    }
+
+    /// Adds a picture to what an export holds.
+    pub fn export(self, title: &'static str, scene: impl Fn() -> Option<Scene> + Send + Sync + 'static) {
+        self.pictures.update_value(|p| p.push((title, Callback::new(move |()| scene()))));
+    }
+
+    /// The pictures as they are now.
+    pub fn scenes(self) -> Vec<(&'static str, Scene)> {
+        let pictures = self.pictures.get_value();
+        pictures.into_iter().filter_map(|(title, scene)| Some((title, scene.run(())?))).collect()
+    }
+
+    /// Notes that the reader is at this figure.
+    pub fn touch(self) {
+        self.book.touch(self.id);
+    }
+
+    /// Its part of the address; `None` while it is as it first was.
+    pub fn to_address(self) -> Option<String> {
+        let is_first = self.default.with_value(|d| self.state.with_untracked(|s| s == d));
+        (!is_first).then(|| self.state.with_untracked(State::encode))
+    }
+
+    /// Goes to the state that the address has; `true` if that is another one.
+    pub fn follow_address(self) -> bool {
+        let state = self.default.with_value(|d| self.book.state_of(self.id, d));
+        if self.state.with_untracked(|now| *now == state) {
+            return false;
+        }
+        self.history.update(|h| h.jump(state));
+        self.announce();
+        true
+    }
+
     /// Says the result to those who hear the page.
     fn announce(self) {
+        if let Some(words) = self.words.get_value() {
+            return self.announced.set(untrack(move || words.run(())));
+        }
         let said = self.run.with_untracked(|run| {
             Some(match self.outcome.get_untracked() {
                 Some(o) => format!("{} {} {}", o.deed, o.difference, o.rest),
@@ -321,43 +450,12 @@ impl Workbench {
     }
 
     fn write_address(self, as_entry: bool) {
-        let to = self.state.with_untracked(State::to_hash);
-        if to == hash() {
-            return;
-        }
-        let Ok(history) = window().history() else { return };
-        // Browsers refuse very long addresses, and too many in a short time; the page works on without.
-        _ = if as_entry {
-            history.push_state_with_url(&JsValue::NULL, "", Some(&to))
-        } else {
-            history.replace_state_with_url(&JsValue::NULL, "", Some(&to))
-        };
-    }
-
-    /// Back, Forward and addresses typed by hand.
-    fn follow_address(self) {
-        let handle = window_event_listener(leptos::ev::popstate, move |_| {
-            let first = || State::new(Source::Shipped(SHIPPED[0].id.to_owned()));
-            let hash = hash();
-            let state = if hash.is_empty() { Some(first()) } else { State::from_hash(&hash).filter(known) };
-            if let Some(state) = state
-                && self.state.with_untracked(|now| *now != state)
-            {
-                self.history.update(|h| h.jump(state));
-                self.announce();
-            }
-        });
-        on_cleanup(move || handle.remove());
+        self.book.write(self.id, as_entry);
     }
 
     /// Text typed by the reader: their own, unless it is one that came with the page.
     pub fn type_text(self, text: String) {
-        let shipped = self.texts.with_untracked(|texts| {
-            let mut ids: Vec<_> =
-                texts.iter().filter(|(_, t)| ***t == *text).map(|(id, _)| id.clone()).collect();
-            ids.sort_unstable();
-            ids.into_iter().next()
-        });
+        let shipped = self.book.shipped_text(&text);
         let source = shipped.map_or(Source::Own(text), Source::Shipped);
         self.update(|s| {
             if s.source != source {
@@ -367,28 +465,7 @@ impl Workbench {
     }
 }
 
-fn known(state: &State) -> bool {
-    match &state.source {
-        Source::Shipped(id) => shipped(id).is_some(),
-        Source::Own(_) => true,
-    }
-}
-
-fn hash() -> String {
-    window().location().hash().unwrap_or_default()
-}
-
-async fn fetch(path: &str) -> Option<String> {
-    use wasm_bindgen_futures::JsFuture;
-    let response: web_sys::Response =
-        JsFuture::from(window().fetch_with_str(path)).await.ok()?.dyn_into().ok()?;
-    if !response.ok() {
-        return None;
-    }
-    JsFuture::from(response.text().ok()?).await.ok()?.as_string()
-}
-
-/// The workbench of this page.
+/// The workbench of the figure around.
 pub fn use_workbench() -> Workbench {
     expect_context()
 }

@@ -32,6 +32,18 @@ pub(crate) fn hands_over(module: &Module, facts: &Facts, w: ValueId, v: ValueId)
         && can_share(module, facts, from, at).is_ok()
 }
 
+/// The bytes that would do if the whole module were one heap that never breaks up (9.5, 10.6): all values that have a
+/// range but constants, parameters and results among them. It counts a value twice while it shares with another.
+#[must_use]
+pub fn unfragmented(module: &Module, facts: &Facts, ranges: &LiveRanges) -> u64 {
+    let values: Vec<ValueId> = ranges
+        .iter()
+        .map(|(v, _)| v)
+        .filter(|v| module.instruction(facts.defining(*v)).opcode != Opcode::Constant)
+        .collect();
+    packing::unfragmented_size(&events(module, facts, ranges, &values))
+}
+
 struct Simulation<'a> {
     module: &'a Module,
     facts: &'a Facts,

@@ -18,5 +18,6 @@ pub mod words;
 pub use assign::{Options, Preset, assign};
 pub use assignment::{Allocation, AllocationId, Assignment, EntryParameter, HeapRun, MergedPart, Placed};
 pub use decision::{Decision, NewKind, Refusal};
+pub use heap::unfragmented;
 pub use outcomes::{Attempt, Bin, Outcome, attempts, final_allocation, outcomes};
 pub use thresholds::{End, Threshold, sharers, thresholds};

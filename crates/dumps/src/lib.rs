@@ -7,6 +7,8 @@
 //! | `-live-range.txt` | [`live_range`] | 4.4, 4.5 |
 //! | `-memory-usage-report.txt` | [`memory_usage_report`] | 9.4 |
 //!
+//! [`stats`] makes the block that stands in the log and in out-of-memory reports, in no file (9.5).
+//!
 //! [`read`] takes them back, of this and of older generations.
 //!
 //! Each writer gives the whole file as text, byte for byte as XLA does where ids are XLA's own.
@@ -20,6 +22,7 @@ mod live_range;
 pub mod read;
 mod report;
 mod stack;
+mod stats;
 mod values;
 
 pub use buffer_assignment::buffer_assignment;
@@ -29,6 +32,7 @@ pub use heap_peak::{HeapPeak, HeapSlot, heap_peaks};
 pub use live_range::{Peak, live_range, peak};
 pub use report::memory_usage_report;
 pub use stack::{BreakdownNode, breakdown, breakdown_text, op_name};
+pub use stats::{Stats, stats};
 pub use values::values;
 
 use analysis::Facts;

@@ -11,12 +11,14 @@
 //! Values go by the name of their instruction and the index in its result, because that is what all files have;
 //! [`ShortValue::id`] is XLA's number where the file gives it.
 
+mod annotate;
 mod buffer_assignment;
 mod lines;
 mod live_range;
 mod report;
 mod values;
 
+pub use annotate::{LineKind, annotate};
 pub use buffer_assignment::{AllocationRecord, BufferAssignmentFile, ParameterRecord, PlacedRecord};
 pub use live_range::{BreakdownLine, LiveRangeFile, PeakEntry, PeakRecord, RangeRecord};
 pub use report::{OldRow, ReportBlock, ReportFile, ReportRow, ReportSpace};

@@ -215,6 +215,35 @@ fn random_modules_are_exact() {
     all_same("random", Source::Proto, 50);
 }
 
+#[test]
+fn every_line_is_told_what_it_is() {
+    for case in ["cpu", "gpu", "tpu"].iter().flat_map(|target| cases(target)) {
+        for name in FILES {
+            let text = text(&case, name);
+            let kinds = dumps::read::annotate(&text);
+            assert_eq!(kinds.len(), text.lines().count(), "{}: {name}", case.display());
+            let unread = kinds.iter().position(|k| *k == dumps::read::LineKind::Unread);
+            assert_eq!(unread, None, "{}: {name}", case.display());
+        }
+    }
+}
+
+/// `golden/stats.txt`: for each program a line `# TARGET/PROGRAM`, then the block of XLA's log.
+#[test]
+fn statistics_are_exact() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let golden = std::fs::read_to_string(root.join("stats.txt")).expect("the golden statistics");
+    let mut count = 0;
+    for part in golden.split("# ").skip(1) {
+        let (name, want) = part.split_once('\n').expect("a name, then a block");
+        let run = run(&root.join(name), Source::Orders);
+        let got = dumps::stats(&run.module, &run.facts, &run.assignment).to_string();
+        assert_eq!(got, want, "{name}");
+        count += 1;
+    }
+    assert!(count >= 104, "{count} blocks");
+}
+
 /// From text alone the orders are guessed; the guesses must not get worse.
 #[test]
 fn guesses_hold() {

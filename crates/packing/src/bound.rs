@@ -2,6 +2,7 @@
 
 use crate::timeline::{KeyIndex, Timeline};
 use crate::{Event, PackError};
+use std::collections::BTreeMap;
 
 /// The unfragmented size in bytes as XLA counts it: alloc and share add the group's size, free subtracts it, the largest
 /// sum counts (BUFFER_ASSIGNMENT 10.6).
@@ -44,6 +45,50 @@ pub fn unfragmented_size(events: &[Event]) -> u64 {
         largest = largest.max(sum);
     }
     u64::try_from(largest).unwrap_or(u64::MAX)
+}
+
+/// What no packing into one heap at this alignment can be smaller than, in bytes; at alignment 1 it is
+/// [`peak_live_size`].
+///
+/// At each tick every living group but the highest takes its size rounded up to the alignment, so the sum of the rounded
+/// sizes, less the largest rounding of one of them, has to fit. A sum above `u64::MAX` stays there.
+///
+/// # Errors
+/// If the events contradict each other, as in [`pack`](crate::pack), or the alignment is 0.
+pub fn aligned_peak_live_size(events: &[Event], alignment: u64) -> Result<u64, PackError> {
+    if alignment == 0 {
+        return Err(PackError::ZeroAlignment);
+    }
+    let timeline = Timeline::new(events)?;
+    let mut changes: Vec<(u32, bool, u64)> = Vec::with_capacity(2 * timeline.run_count());
+    for group in &timeline.groups {
+        for run in timeline.runs(group) {
+            changes.push((run.start, true, group.size));
+            changes.push((run.end + 1, false, group.size));
+        }
+    }
+    changes.sort_unstable(); // at one tick, what ends goes before what begins
+    let rounded = |size: u64| size.checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
+    // How many living groups there are for each rounding.
+    let mut roundings: BTreeMap<u64, u32> = BTreeMap::new();
+    let (mut sum, mut largest) = (0_i128, 0_i128);
+    for (_, begins, size) in changes {
+        let (whole, rounding) = (i128::from(rounded(size)), rounded(size) - size);
+        let count = roundings.entry(rounding).or_default();
+        if begins {
+            *count += 1;
+            sum += whole;
+        } else {
+            *count -= 1;
+            if *count == 0 {
+                roundings.remove(&rounding);
+            }
+            sum -= whole;
+        }
+        let most = roundings.last_key_value().map_or(0, |(rounding, _)| *rounding);
+        largest = largest.max(sum - i128::from(most));
+    }
+    Ok(u64::try_from(largest).unwrap_or(u64::MAX))
 }
 
 /// The largest sum of the sizes of the groups that have a living member: no packing into any number of heaps is smaller.

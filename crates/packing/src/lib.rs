@@ -46,7 +46,7 @@ mod timeline;
 pub mod trace;
 mod types;
 
-pub use bound::{peak_live_size, unfragmented_size};
+pub use bound::{aligned_peak_live_size, peak_live_size, unfragmented_size};
 pub use error::PackError;
 pub use free_chunks::FreeChunks;
 pub use inspect::{

@@ -1,8 +1,8 @@
 //! What holds for every trace. The checks themselves are the fuzz target's body.
 
 use packing::{
-    Algorithm, BufferKey, Event, Options, PackError, free_chunks_at, fuzzing, inspect_placement, pack,
-    peak_live_size, unfragmented_size,
+    Algorithm, BufferKey, Event, Options, PackError, aligned_peak_live_size, free_chunks_at, fuzzing,
+    inspect_placement, pack, peak_live_size, unfragmented_size,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -68,6 +68,19 @@ proptest! {
     }
 
     #[test]
+    fn no_packing_is_below_the_aligned_bound(seed in any::<u64>(), count in 1_u32..40, largest in 1_u64..300,
+                                             share_every in 1_u64..9, alignment in 1_u64..70) {
+        let events = random_trace(seed, count, largest, share_every);
+        let bound = aligned_peak_live_size(&events, alignment).unwrap();
+        prop_assert!(bound >= peak_live_size(&events).unwrap());
+        prop_assert_eq!(aligned_peak_live_size(&events, 1).unwrap(), peak_live_size(&events).unwrap());
+        for algorithm in Algorithm::ALL {
+            let total = pack(&events, &Options { algorithm, alignment, ..Options::default() }).unwrap().total();
+            prop_assert!(bound <= total, "{} is above the {} of {}", bound, total, algorithm);
+        }
+    }
+
+    #[test]
     fn split_below_the_threshold_is_spatial(seed in any::<u64>(), count in 1_u32..60, limit in proptest::option::of(0_u64..900)) {
         let events = random_trace(seed, count, 100, 5);
         let run = |algorithm| pack(&events, &Options { algorithm, limit, ..Options::default() }).unwrap().heaps;
@@ -103,6 +116,16 @@ fn smoke_of_the_fuzz_body() {
         let bytes: Vec<u8> = (0..len).map(|_| numbers.below(256) as u8).collect();
         fuzzing::check_bytes(&bytes);
     }
+}
+
+#[test]
+fn the_aligned_bound_spares_the_highest_its_rounding() {
+    // 40 and 80 live together: 64 + 80 or 128 + 40, whichever is less.
+    let events = [alloc(0, 40), alloc(1, 80), free(0), free(1)];
+    assert_eq!(aligned_peak_live_size(&events, 64), Ok(144));
+    assert_eq!(aligned_peak_live_size(&events, 1), Ok(120));
+    assert_eq!(aligned_peak_live_size(&events, 0), Err(PackError::ZeroAlignment));
+    assert_eq!(aligned_peak_live_size(&[], 64), Ok(0));
 }
 
 #[test]

@@ -1,14 +1,19 @@
 //! What a figure shows, as plain rectangles, lines and labels: pure functions of the engine's result and a width in
 //! CSS pixels. Nothing here knows a browser, and nothing here decides anything about memory.
 
+mod assigning;
 mod curve;
 mod heap;
 mod slabs;
+mod strip;
+pub mod svg;
 mod timeline;
 
+pub use assigning::{allocations, bins, gates};
 pub use curve::{Curve, curve};
 pub use heap::{HeapLayout, Spot, heap, spot};
 pub use slabs::{SlabRow, slabs};
+pub use strip::{STRIP_HEIGHT, filling, strip};
 pub use timeline::{Options as TimelineOptions, Row, Threshold, Timeline, timeline};
 
 use std::collections::HashMap;

@@ -1,6 +1,7 @@
 //! Draws a scene as SVG and keeps the elements: from one picture to the next only what differs is touched, so that a
 //! drag costs little and what moves can be seen to move.
 
+use crate::scene::svg::{classes, number};
 use crate::scene::{Anchor, Form, Layer, Mark, Scene};
 use std::collections::HashMap;
 use wasm_bindgen::JsCast as _;
@@ -107,25 +108,12 @@ fn set(element: &Element, name: &str, value: &str) {
     _ = element.set_attribute(name, value);
 }
 
-/// To a tenth of a pixel: the rest only makes for longer attributes.
-fn number(n: f64) -> String {
-    let text = format!("{n:.1}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
-}
-
 fn update(element: &SvgElement, old: Option<&Mark>, new: &Mark, lit: Option<u32>) {
     let class = |m: &Mark| (m.layer, m.hue, m.class, m.value.is_some());
     if old.is_none_or(|old| class(old) != class(new)) {
-        let mut names = new.layer.class().to_owned();
-        if let Some(hue) = new.hue {
-            names.push_str(" hue-");
-            names.push_str(&hue.to_string());
-        }
-        for more in [new.class, if new.value.is_some() && new.value == lit { "lit" } else { "" }] {
-            if !more.is_empty() {
-                names.push(' ');
-                names.push_str(more);
-            }
+        let mut names = classes(new);
+        if new.value.is_some() && new.value == lit {
+            names.push_str(" lit");
         }
         set(element, "class", &names);
         if new.layer == Layer::Ground {

@@ -206,7 +206,7 @@ pub(crate) fn header(at: &mut Cursor<'_>, a: &mut AllocationRecord) -> Read<Opti
     Ok(unknown)
 }
 
-fn value(line: Line<'_>) -> Read<PlacedRecord> {
+pub(crate) fn value(line: Line<'_>) -> Read<PlacedRecord> {
     let mut at = Cursor::new(line);
     at.spaces();
     at.eat("value: ");

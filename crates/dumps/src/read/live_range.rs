@@ -165,7 +165,7 @@ fn heading(text: &str) -> Option<List> {
 }
 
 /// `12:name`
-fn step(line: Line<'_>) -> Read<(u32, String)> {
+pub(crate) fn step(line: Line<'_>) -> Read<(u32, String)> {
     let mut at = Cursor::new(line);
     at.spaces();
     let number = at.number32()?;
@@ -184,7 +184,7 @@ fn name(at: &mut Cursor<'_>) -> Read<ValueName> {
     Ok(name)
 }
 
-fn range(line: Line<'_>) -> Read<RangeRecord> {
+pub(crate) fn range(line: Line<'_>) -> Read<RangeRecord> {
     let mut at = Cursor::new(line);
     at.spaces();
     let name = name(&mut at)?;
@@ -194,7 +194,7 @@ fn range(line: Line<'_>) -> Read<RangeRecord> {
     Ok(RangeRecord { name, start, end: at.number32()? })
 }
 
-fn peak_entry(line: Line<'_>) -> Read<PeakEntry> {
+pub(crate) fn peak_entry(line: Line<'_>) -> Read<PeakEntry> {
     let mut at = Cursor::new(line);
     at.spaces();
     let name = name(&mut at)?;
@@ -206,7 +206,7 @@ fn peak_entry(line: Line<'_>) -> Read<PeakEntry> {
 }
 
 /// `      ├── jit(f)/exp (50.0%, total: 4 194 304 bytes, current: 4 194 304 bytes, remaining: 8 bytes)`
-fn breakdown_line(line: Line<'_>) -> Read<BreakdownLine> {
+pub(crate) fn breakdown_line(line: Line<'_>) -> Read<BreakdownLine> {
     let text = line.text;
     let start = text.find(|c: char| !matches!(c, ' ' | '│' | '├' | '└' | '─')).unwrap_or(text.len());
     // The outermost stands at column 4, every level below four further, its connector included; the first takes two more.

@@ -136,7 +136,7 @@ pub(crate) fn parse(lines: &mut Lines<'_>, file: &mut ReportFile) {
 }
 
 /// `Memory Space: NAME (color=C)`
-fn space(line: Line<'_>) -> Read<ReportSpace> {
+pub(crate) fn space(line: Line<'_>) -> Read<ReportSpace> {
     let mut at = Cursor::new(line);
     at.until(":")?;
     at.spaces();
@@ -148,7 +148,7 @@ fn space(line: Line<'_>) -> Read<ReportSpace> {
 }
 
 /// `...: N (H)`
-fn total(line: Line<'_>) -> Read<Size> {
+pub(crate) fn total(line: Line<'_>) -> Read<Size> {
     let mut at = Cursor::new(line);
     at.until(":")?;
     at.spaces();
@@ -156,7 +156,7 @@ fn total(line: Line<'_>) -> Read<Size> {
 }
 
 /// `  4.00MiB(100%);    4.00MiB;           64;                1; f32[1048576]`
-fn row(line: Line<'_>) -> Read<ReportRow> {
+pub(crate) fn row(line: Line<'_>) -> Read<ReportRow> {
     let mut at = Cursor::new(line);
     let cumulative = cumulative(&mut at)?;
     at.spaces();
@@ -181,7 +181,7 @@ fn cumulative(at: &mut Cursor<'_>) -> Read<Size> {
 }
 
 /// `  4.00MiB( 50%);    4.00MiB; allocation 5: size 4.00MiB, preallocated-temp:`
-fn old_row(line: Line<'_>) -> Read<OldRow> {
+pub(crate) fn old_row(line: Line<'_>) -> Read<OldRow> {
     let mut at = Cursor::new(line);
     let cumulative = cumulative(&mut at)?;
     at.until(";")?;

@@ -110,7 +110,7 @@ pub(crate) fn parse(lines: &mut Lines<'_>, file: &mut ValuesFile) {
 }
 
 /// `tuple.1 {0}` or `dot`
-fn position(at: &mut Cursor<'_>) -> Read<PositionRecord> {
+pub(crate) fn position(at: &mut Cursor<'_>) -> Read<PositionRecord> {
     let rest = at.rest().trim_end();
     let (name, has_index) = match rest.split_once(" {") {
         Some((name, _)) => (name, true),
@@ -127,7 +127,7 @@ fn position(at: &mut Cursor<'_>) -> Read<PositionRecord> {
 }
 
 /// `cond.7, operand 1 {0}`
-fn read_use(at: &mut Cursor<'_>) -> Read<UseRecord> {
+pub(crate) fn read_use(at: &mut Cursor<'_>) -> Read<UseRecord> {
     let instruction = at.until(",")?.to_owned();
     at.spaces();
     if !at.eat("operand ") {

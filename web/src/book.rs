@@ -1,0 +1,249 @@
+//! What all figures of the page share: the address, the modules that were read, and which figure was touched last.
+
+use crate::address::Address;
+use crate::engine::{self, Opened, Problem};
+use crate::modules::{FIRST_ID, FIRST_TEXT, shipped};
+use crate::state::{Source, State};
+use crate::workbench::{Shared, Workbench};
+use leptos::ev::{KeyboardEvent, MouseEvent};
+use leptos::prelude::*;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use wasm_bindgen::{JsCast as _, JsValue};
+use web_sys::{Element, HtmlElement};
+
+/// A text and what came of reading it.
+#[derive(Clone)]
+pub struct Read {
+    /// The text.
+    pub text: Arc<str>,
+    /// The module, or what is wrong with the text.
+    pub opened: Result<Shared<Opened>, Vec<Problem>>,
+}
+
+/// The page's figures and their address. There is one.
+#[derive(Clone, Copy)]
+pub struct Book {
+    address: StoredValue<Address>,
+    figures: StoredValue<BTreeMap<&'static str, Workbench>>,
+    /// Texts of modules that came with the page, by id.
+    texts: StoredValue<HashMap<String, Arc<str>>>,
+    /// The same, read and analysed: several figures may show one module.
+    opened: StoredValue<HashMap<String, Read>>,
+    last: StoredValue<Option<&'static str>>,
+}
+
+impl Book {
+    /// Reads the address and follows it from then on.
+    pub fn open() -> Self {
+        let this = Self {
+            address: StoredValue::new(Address::parse(&hash()).unwrap_or_default()),
+            figures: StoredValue::new(BTreeMap::new()),
+            texts: StoredValue::new(HashMap::from([(FIRST_ID.to_owned(), Arc::from(FIRST_TEXT))])),
+            opened: StoredValue::new(HashMap::new()),
+            last: StoredValue::new(None),
+        };
+        let back = window_event_listener(leptos::ev::popstate, move |_| this.follow());
+        let keys = window_event_listener(leptos::ev::keydown, move |e| this.key(&e));
+        let clicks = window_event_listener(leptos::ev::click, move |e| this.link(&e));
+        on_cleanup(move || {
+            back.remove();
+            keys.remove();
+            clicks.remove();
+        });
+        this
+    }
+
+    /// The state that the address gives a figure; `default` if it says nothing, or nothing that can be shown.
+    pub fn state_of(self, id: &str, default: &State) -> State {
+        let told = self.address.with_value(|a| a.state_of(id).and_then(State::decode));
+        told.filter(known).unwrap_or_else(|| default.clone())
+    }
+
+    pub(crate) fn register(self, figure: Workbench) {
+        self.figures.update_value(|f| _ = f.insert(figure.id, figure));
+    }
+
+    /// Notes that a figure is what the reader is at: keys for undo go to it.
+    pub fn touch(self, id: &'static str) {
+        self.last.set_value(Some(id));
+    }
+
+    /// Writes the state of all figures into the address.
+    pub fn write(self, figure: &'static str, as_entry: bool) {
+        self.touch(figure);
+        self.push(figure, as_entry);
+    }
+
+    fn push(self, anchor: &str, as_entry: bool) {
+        let figures = self.figures.with_value(|f| {
+            f.values().filter_map(|w| Some((w.id.to_owned(), w.to_address()?))).collect::<Vec<_>>()
+        });
+        let address = Address { anchor: anchor.to_owned(), figures };
+        let to = address.to_hash();
+        self.address.set_value(address);
+        if to == hash() {
+            return;
+        }
+        let Ok(history) = window().history() else { return };
+        // Without a hash the address is the page's own path.
+        let to = if to.is_empty() { window().location().pathname().unwrap_or_default() } else { to };
+        // Browsers refuse very long addresses, and too many in a short time; the page works on without.
+        _ = if as_entry {
+            history.push_state_with_url(&JsValue::NULL, "", Some(&to))
+        } else {
+            history.replace_state_with_url(&JsValue::NULL, "", Some(&to))
+        };
+    }
+
+    /// Back, Forward and addresses typed by hand.
+    fn follow(self) {
+        let Some(address) = Address::parse(&hash()) else { return };
+        let anchor = address.anchor.clone();
+        self.address.set_value(address);
+        let mut changed = false;
+        for figure in self.figures.with_value(|f| f.values().copied().collect::<Vec<_>>()) {
+            changed |= figure.follow_address();
+        }
+        if !changed {
+            show(&anchor);
+        }
+    }
+
+    /// Shows what the address names; once, when the page has just been put up.
+    pub fn show_anchor(self) {
+        let anchor = self.address.with_value(|a| a.anchor.clone());
+        // A reload comes back to where the reader was by itself.
+        if !anchor.is_empty() && window().scroll_y().unwrap_or_default() < 1.0 {
+            show(&anchor);
+        }
+    }
+
+    /// A link within the page keeps the figures' states in the address.
+    fn link(self, e: &MouseEvent) {
+        if e.button() != 0 || e.ctrl_key() || e.meta_key() || e.shift_key() || e.alt_key() {
+            return;
+        }
+        let target = e.target().and_then(|t| t.dyn_into::<Element>().ok());
+        let Some(link) = target.and_then(|t| t.closest("a[href^='#']").ok().flatten()) else { return };
+        let href = link.get_attribute("href").unwrap_or_default();
+        let anchor = href.trim_start_matches('#');
+        if document().get_element_by_id(anchor).is_none() {
+            return;
+        }
+        e.prevent_default();
+        self.push(anchor, true);
+        show(anchor);
+    }
+
+    /// Keys that work everywhere but in a text that is being written.
+    fn key(self, e: &KeyboardEvent) {
+        let target = e.target().and_then(|t| t.dyn_into::<Element>().ok());
+        if target.is_some_and(|t| matches!(t.tag_name().as_str(), "TEXTAREA" | "INPUT" | "SELECT")) {
+            return;
+        }
+        let Some(figure) =
+            self.last.get_value().and_then(|id| self.figures.with_value(|f| f.get(id).copied()))
+        else {
+            return;
+        };
+        let command = e.ctrl_key() || e.meta_key();
+        match e.key().as_str() {
+            "Escape" => figure.select(None),
+            "z" | "Z" if command && e.shift_key() => figure.redo(),
+            "z" if command => figure.undo(),
+            "y" if command => figure.redo(),
+            _ => return,
+        }
+        e.prevent_default();
+    }
+
+    /// Reads a source and gives it to `done`, at once where the text is there.
+    pub fn read(self, source: Source, done: impl FnOnce(Read) + 'static) {
+        let id = match source {
+            Source::Own(text) => {
+                let opened = engine::open(&text).map(Shared::new);
+                return done(Read { text: Arc::from(text), opened });
+            }
+            Source::Shipped(id) => id,
+        };
+        if let Some(read) = self.opened.with_value(|o| o.get(&id).cloned()) {
+            return done(read);
+        }
+        if let Some(text) = self.texts.with_value(|t| t.get(&id).cloned()) {
+            return done(self.keep(id, text));
+        }
+        leptos::task::spawn_local(async move {
+            done(match fetch(&format!("modules/{id}.txt")).await {
+                Some(text) => self.keep(id, Arc::from(text)),
+                None => Read {
+                    text: Arc::from(""),
+                    opened: Err(vec![Problem {
+                        line: 1,
+                        column: 1,
+                        is_error: true,
+                        message: format!("modules/{id}.txt could not be fetched"),
+                    }]),
+                },
+            });
+        });
+    }
+
+    fn keep(self, id: String, text: Arc<str>) -> Read {
+        // Two figures may have asked at the same time.
+        if let Some(read) = self.opened.with_value(|o| o.get(&id).cloned()) {
+            return read;
+        }
+        let read = Read { opened: engine::open(&text).map(Shared::new), text: Arc::clone(&text) };
+        self.texts.update_value(|t| _ = t.insert(id.clone(), text));
+        self.opened.update_value(|o| _ = o.insert(id, read.clone()));
+        read
+    }
+
+    /// The shipped module of exactly that text, if it was read before.
+    pub fn shipped_text(self, text: &str) -> Option<String> {
+        self.texts.with_value(|texts| {
+            let mut ids: Vec<&String> =
+                texts.iter().filter(|(_, t)| ***t == *text).map(|(id, _)| id).collect();
+            ids.sort_unstable();
+            ids.first().map(|id| (*id).clone())
+        })
+    }
+}
+
+fn known(state: &State) -> bool {
+    match &state.source {
+        Source::Shipped(id) => shipped(id).is_some(),
+        Source::Own(_) => true,
+    }
+}
+
+fn hash() -> String {
+    window().location().hash().unwrap_or_default()
+}
+
+/// Brings an element into view, and the keyboard with it.
+fn show(anchor: &str) {
+    let Some(element) = document().get_element_by_id(anchor) else { return };
+    element.scroll_into_view();
+    if let Ok(element) = element.dyn_into::<HtmlElement>() {
+        let options = web_sys::FocusOptions::new();
+        options.set_prevent_scroll(true);
+        _ = element.focus_with_options(&options);
+    }
+}
+
+async fn fetch(path: &str) -> Option<String> {
+    use wasm_bindgen_futures::JsFuture;
+    let response: web_sys::Response =
+        JsFuture::from(window().fetch_with_str(path)).await.ok()?.dyn_into().ok()?;
+    if !response.ok() {
+        return None;
+    }
+    JsFuture::from(response.text().ok()?).await.ok()?.as_string()
+}
+
+/// The book of this page.
+pub fn use_book() -> Book {
+    expect_context()
+}

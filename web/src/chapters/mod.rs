@@ -1,0 +1,67 @@
+//! The reading page, a file a chapter.
+//!
+//! A chapter's file has its `CHAPTER`: number, slug, title, question, the view, and the posters, which are its figures as
+//! they first are, drawn by the same scenes. Posters are made natively, by `cargo run -p bufferscope-web --bin posters`, and
+//! stand on the page where there is no JavaScript. To add a chapter, add its file and its line in [`CHAPTERS`].
+
+pub mod c05_until_the_sharing_breaks;
+
+use crate::scene::Scene;
+
+/// A chapter.
+#[derive(Clone, Copy)]
+pub struct Chapter {
+    /// Its number in the plan; not every number has a chapter yet.
+    pub number: u8,
+    /// Its place in the page's address: letters, digits and hyphens.
+    pub slug: &'static str,
+    /// A few words.
+    pub title: &'static str,
+    /// The question that its figure answers before anything is touched.
+    pub question: &'static str,
+    /// Prose and figures.
+    #[cfg(target_arch = "wasm32")]
+    pub view: fn() -> leptos::prelude::AnyView,
+    /// Its figures as they first are.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub posters: fn() -> Vec<Poster>,
+}
+
+/// A figure as it first is.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Poster {
+    /// The figure's id.
+    pub figure: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// What is seen, in a sentence or two with the engine's numbers.
+    pub caption: String,
+    /// The class names that the marks want around them: `timeline`, `heap`.
+    pub class: &'static str,
+    /// The picture, some 900 CSS pixels wide.
+    pub scene: Scene,
+}
+
+/// The chapters in the order of the page.
+pub const CHAPTERS: &[Chapter] = &[c05_until_the_sharing_breaks::CHAPTER];
+
+/// The text of a module that comes with the page, for posters and tests.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn text_of(id: &str) -> String {
+    let path = format!("{}/../assets/modules/{id}.txt", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(path).expect("every module that is listed is there")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CHAPTERS;
+
+    #[test]
+    fn slugs_and_numbers_are_apart_and_in_order() {
+        assert!(CHAPTERS.windows(2).all(|w| w[0].number < w[1].number));
+        for (i, c) in CHAPTERS.iter().enumerate() {
+            assert!(c.slug.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'));
+            assert!(CHAPTERS[..i].iter().all(|other| other.slug != c.slug));
+        }
+    }
+}

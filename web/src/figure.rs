@@ -1,0 +1,178 @@
+//! The shell around every figure: a title, what can be done with it, the picture itself once it is near the screen, and
+//! a live region that says what a change came to.
+
+use crate::scene::svg;
+use crate::table::Table;
+use crate::workbench::Workbench;
+use leptos::context::Provider;
+use leptos::html::Section;
+use leptos::prelude::*;
+use wasm_bindgen::closure::Closure;
+use wasm_bindgen::{JsCast as _, JsValue};
+use web_sys::{Element, IntersectionObserver, IntersectionObserverEntry, IntersectionObserverInit};
+
+/// How far from the screen a figure wakes.
+const NEAR: &str = "800px 0px";
+
+/// Calls `seen` each time `element` comes into or leaves the window, grown by `margin`.
+pub fn watch(element: &Element, margin: &str, seen: impl Fn(bool) + 'static) {
+    let called = Closure::<dyn Fn(js_sys::Array)>::new(move |entries: js_sys::Array| {
+        if let Some(entry) =
+            entries.iter().last().and_then(|e| e.dyn_into::<IntersectionObserverEntry>().ok())
+        {
+            seen(entry.is_intersecting());
+        }
+    });
+    let options = IntersectionObserverInit::new();
+    options.set_root_margin(margin);
+    match IntersectionObserver::new_with_options(called.as_ref().unchecked_ref(), &options) {
+        Ok(observer) => {
+            observer.observe(element);
+            // What is watched is there as long as the page.
+            called.forget();
+        }
+        Err(_) => {
+            _ = called.as_ref().unchecked_ref::<js_sys::Function>().call1(&JsValue::NULL, &JsValue::NULL)
+        }
+    }
+}
+
+/// A figure: `<Figure wb title="..." caption="..." reserve=[620, 900, 1100]> ... </Figure>`.
+///
+/// `children` are put up when the figure comes near the screen, and find its workbench with `use_workbench()`. Their
+/// scenes go into the export by `paint` (or `Workbench::export`); their table is `table`, or the table of values.
+#[component]
+pub fn Figure(
+    /// Its state; its id is the figure's.
+    wb: Workbench,
+    /// A few words.
+    title: &'static str,
+    /// One or two sentences: what is seen, and what can be done.
+    caption: &'static str,
+    /// The height of the picture in CSS pixels where the figure is wider than 900, than 560, and where it is not: kept
+    /// free while it sleeps.
+    reserve: [u16; 3],
+    /// Wakes at once: for a figure on the first screen.
+    #[prop(optional)]
+    eager: bool,
+    /// The figure's own table, in place of the table of values: headings and rows in a `<table>`.
+    #[prop(optional, into)]
+    table: Option<ViewFn>,
+    /// The picture.
+    children: ChildrenFn,
+) -> impl IntoView {
+    let node = NodeRef::<Section>::new();
+    if eager {
+        wb.wake();
+    } else {
+        Effect::new(move |_| {
+            if let Some(element) = node.get() {
+                watch(&element, NEAR, move |near| {
+                    if near {
+                        wb.wake();
+                    }
+                });
+            }
+        });
+        // What is printed has to be there; nothing tells beforehand which page of it will be.
+        let print =
+            window_event_listener(leptos::ev::Custom::<leptos::ev::Event>::new("beforeprint"), move |_| {
+                wb.wake();
+            });
+        on_cleanup(move || print.remove());
+    }
+    let copied = RwSignal::new(false);
+    let copy = move |_| {
+        let location = window().location();
+        let path = location.href().unwrap_or_default();
+        let path = path.split('#').next().unwrap_or_default();
+        let link = match wb.to_address() {
+            Some(state) => format!("{path}#v2/{}/{}={state}", wb.id, wb.id),
+            None => format!("{path}#{}", wb.id),
+        };
+        leptos::task::spawn_local(async move {
+            // Absent where the page is not served securely.
+            let clipboard = js_sys::Reflect::get(&window().navigator(), &"clipboard".into());
+            if clipboard.is_ok_and(|c| !c.is_undefined()) {
+                let written = window().navigator().clipboard().write_text(&link);
+                copied.set(wasm_bindgen_futures::JsFuture::from(written).await.is_ok());
+            }
+        });
+    };
+    // What was copied is no longer what is shown.
+    Effect::new(move |_| {
+        wb.state.track();
+        copied.set(false);
+    });
+    let save = move |_| {
+        let scenes = wb.scenes();
+        let pictures: Vec<_> = scenes.iter().map(|(heading, scene)| (*heading, scene)).collect();
+        download(&format!("bufferscope-{}.svg", wb.id), &svg::file(title, &pictures));
+    };
+    let (title_id, labelled) = (format!("{}-title", wb.id), format!("{}-title", wb.id));
+    let children = StoredValue::new(children);
+    let table = StoredValue::new(table);
+    view! {
+        <section
+            class="figure"
+            id=wb.id
+            tabindex="-1"
+            node_ref=node
+            aria-labelledby=labelled
+            style=("--wide", format!("{}px", reserve[0]))
+            style=("--middle", format!("{}px", reserve[1]))
+            style=("--narrow", format!("{}px", reserve[2]))
+            on:pointerdown=move |_| wb.touch()
+            on:focusin=move |_| wb.touch()
+        >
+            <div class="figure-head">
+                <h3 id=title_id>{title}</h3>
+                <div class="actions" role="group" aria-label="Changes">
+                    <button type="button" disabled=move || !wb.can_undo() on:click=move |_| wb.undo()>
+                        "Undo"
+                    </button>
+                    <button type="button" disabled=move || !wb.can_redo() on:click=move |_| wb.redo()>
+                        "Redo"
+                    </button>
+                    <button type="button" disabled=move || !wb.is_changed() on:click=move |_| wb.reset()>
+                        "Reset"
+                    </button>
+                    <button type="button" on:click=copy>
+                        {move || if copied.get() { "Copied" } else { "Copy link" }}
+                    </button>
+                    <button type="button" on:click=save>
+                        "Save SVG"
+                    </button>
+                </div>
+            </div>
+            <p class="caption">{caption}</p>
+            <div class="stage" class:asleep=move || !wb.awake.get()>
+                <Show when=move || wb.awake.get()>
+                    <Provider value=wb>{children.with_value(|c| c())}</Provider>
+                </Show>
+            </div>
+            <Provider value=wb>
+                {match table.get_value() {
+                    Some(own) => view! { <Table rows=own /> }.into_any(),
+                    None => view! { <Table /> }.into_any(),
+                }}
+            </Provider>
+            <p class="hidden" role="status" aria-live="polite">{move || wb.announced.get()}</p>
+        </section>
+    }
+}
+
+/// Gives the reader a file.
+fn download(name: &str, text: &str) {
+    let parts = js_sys::Array::of1(&JsValue::from_str(text));
+    let options = web_sys::BlobPropertyBag::new();
+    options.set_type("image/svg+xml");
+    let Ok(blob) = web_sys::Blob::new_with_str_sequence_and_options(&parts, &options) else { return };
+    let Ok(url) = web_sys::Url::create_object_url_with_blob(&blob) else { return };
+    if let Ok(link) = document().create_element("a") {
+        _ = link.set_attribute("href", &url);
+        _ = link.set_attribute("download", name);
+        link.unchecked_into::<web_sys::HtmlElement>().click();
+    }
+    _ = web_sys::Url::revoke_object_url(&url);
+}

@@ -1,0 +1,132 @@
+//! What every drawn figure needs: its width, a painter for its scene, and where the pointer is.
+
+use crate::scene;
+use crate::views::painter::Painter;
+use crate::workbench::{Shared, Workbench};
+use leptos::ev::PointerEvent;
+use leptos::html::Div;
+use leptos::prelude::*;
+use leptos::svg::Svg;
+use wasm_bindgen::JsCast as _;
+use wasm_bindgen::closure::Closure;
+use web_sys::HtmlElement;
+
+/// The width of an element, now and when it changes.
+pub fn width_of(node: NodeRef<Div>) -> RwSignal<f64> {
+    let width = RwSignal::new(0.0);
+    Effect::new(move |_| {
+        let Some(element) = node.get() else { return };
+        width.set(f64::from(element.client_width()));
+        let watched: HtmlElement = element.clone().unchecked_into();
+        let resized = Closure::<dyn Fn()>::new(move || {
+            let now = f64::from(watched.client_width());
+            if width.try_get_untracked().is_some_and(|was| (was - now).abs() > 0.5) {
+                width.set(now);
+            }
+        });
+        if let Ok(observer) = web_sys::ResizeObserver::new(resized.as_ref().unchecked_ref()) {
+            observer.observe(&element);
+        }
+        // The figures are there as long as the page.
+        resized.forget();
+    });
+    width
+}
+
+/// A painter for an `<svg>`, drawing `layout` whenever it changes and lighting what is under the pointer. The scene also
+/// goes into the figure's export, under `title`.
+pub fn paint<T: Send + Sync + 'static>(
+    wb: Workbench,
+    title: &'static str,
+    svg: NodeRef<Svg>,
+    layout: Memo<Option<Shared<T>>>,
+    scene: fn(&T) -> &scene::Scene,
+) {
+    wb.export(title, move || layout.with_untracked(|l| Some(scene(l.as_ref()?).clone())));
+    let painter = StoredValue::new_local(None::<Painter>);
+    Effect::new(move |_| {
+        let Some(element) = svg.get() else { return };
+        painter.update_value(|p| {
+            if p.is_none() {
+                *p = Painter::new(element.into());
+            }
+            layout.with(|l| {
+                if let (Some(p), Some(l)) = (p, l) {
+                    p.draw(scene(l));
+                }
+            });
+        });
+    });
+    Effect::new(move |_| {
+        let lit = wb.hover.get();
+        painter.update_value(|p| {
+            if let Some(p) = p {
+                p.light(lit);
+            }
+        });
+    });
+}
+
+/// Sets a signal, if that changes it.
+pub fn change<T: PartialEq + Send + Sync + 'static>(signal: RwSignal<T>, to: T) {
+    if signal.with_untracked(|now| *now != to) {
+        signal.set(to);
+    }
+}
+
+/// Where the pointer is on an element.
+pub fn point(e: &PointerEvent, node: NodeRef<Div>) -> Option<(f64, f64)> {
+    let frame = node.get_untracked()?.get_bounding_client_rect();
+    Some((f64::from(e.client_x()) - frame.left(), f64::from(e.client_y()) - frame.top()))
+}
+
+/// Notes where the pointer is, for what is said beside it.
+pub fn at_pointer(wb: Workbench, e: &PointerEvent) {
+    // A finger that only passes by has no place to stay.
+    if e.pointer_type() != "touch" || wb.dragging.get_untracked().is_some() {
+        change(wb.pointer, Some((f64::from(e.client_x()), f64::from(e.client_y()))));
+    }
+}
+
+/// The pointer is gone.
+pub fn leave(wb: Workbench) {
+    if wb.dragging.get_untracked().is_none() {
+        change(wb.pointer, None);
+    }
+    change(wb.hover, None);
+    change(wb.cursor, None);
+    change(wb.place, String::new());
+}
+
+/// The line at the step under the pointer, in every figure.
+#[component]
+pub fn Cursor(#[prop(into)] x: Signal<Option<f64>>) -> impl IntoView {
+    view! {
+        <div
+            class="cursor"
+            class:on=move || x.get().is_some()
+            style:transform=move || format!("translateX({:.1}px)", x.get().unwrap_or(0.0))
+        ></div>
+    }
+}
+
+/// The hatching of free memory, once for the whole page.
+#[component]
+pub fn Hatch() -> impl IntoView {
+    view! {
+        <svg class="defs" aria-hidden="true" width="0" height="0">
+            <defs>
+                <pattern
+                    id="hatch"
+                    width="6"
+                    height="6"
+                    patternUnits="userSpaceOnUse"
+                    patternTransform="rotate(45)"
+                >
+                    <rect class="hatch-ground" width="6" height="6"></rect>
+                    <line class="hatch-line" x1="0" y1="0" x2="0" y2="6"></line>
+                </pattern>
+            </defs>
+        </svg>
+    }
+}
