@@ -10,6 +10,7 @@ pub mod fragmentation;
 pub mod gates;
 pub mod log;
 pub mod modules;
+pub mod pane;
 pub mod placing;
 pub mod scene;
 pub mod sorting;
