@@ -157,13 +157,37 @@ mod tests {
                     of(Algorithm::BestOfSpatialTemporal),
                     of(Algorithm::Spatial).min(of(Algorithm::Temporal))
                 );
-                println!(
-                    "{} {gap:?} {:?} {:?}",
-                    module.id,
-                    gap.optimum(),
-                    best.iter().map(|p| (p.algorithm, p.size)).collect::<Vec<_>>()
-                );
             }
+        }
+    }
+
+    /// The numbers that the browser tests expect of the page. `UPDATE=1 cargo test -p bufferscope-web` writes them anew.
+    #[test]
+    fn the_page_is_expected_to_show_what_is_computed_here() {
+        let mut all = Vec::new();
+        for module in SHIPPED {
+            let opened = open(&text_of(module.id)).expect("it can be read");
+            for exponent in 0..=MOST {
+                let gap = gap(&opened, 1 << exponent).expect("an assignment");
+                let packers: Vec<u64> = packers(&opened, 1 << exponent).iter().map(|p| p.size).collect();
+                all.push(serde_json::json!({
+                    "module": module.id,
+                    "alignment": gap.alignment,
+                    "floor": gap.floor,
+                    "bound": gap.aligned_floor,
+                    "free": gap.free,
+                    "assigned": gap.assigned,
+                    "packers": packers,
+                }));
+            }
+        }
+        let lines: Vec<String> = all.iter().map(ToString::to_string).collect();
+        let text = format!("[\n{}\n]\n", lines.join(",\n"));
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fragmentation.json");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(path, text).expect("the file can be written");
+        } else {
+            assert_eq!(std::fs::read_to_string(path).unwrap_or_default(), text, "UPDATE=1 writes it anew");
         }
     }
 

@@ -3,14 +3,16 @@
 
 mod assigning;
 mod curve;
+mod gap;
 mod heap;
 mod slabs;
 mod strip;
 pub mod svg;
 mod timeline;
 
-pub use assigning::{allocations, bins, gates};
+pub use assigning::{allocations, bins, gates, hit};
 pub use curve::{Curve, curve};
+pub use gap::{GAP_HEIGHT, gap, small};
 pub use heap::{HeapLayout, Spot, heap, spot};
 pub use slabs::{SlabRow, slabs};
 pub use strip::{STRIP_HEIGHT, filling, strip};
