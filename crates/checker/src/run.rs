@@ -491,20 +491,25 @@ impl<'a> Machine<'a> {
         let from = self.reads.partition_point(|r| r.0 < under.token);
         let reads: Vec<Read> =
             self.reads[from..].iter().take_while(|r| r.0 == under.token).copied().collect();
-        for (_, k, operand_sub) in reads {
+        let may = |&(_, k, operand_sub): &Read| {
             let operand = self.p.module.operands(id)[k as usize];
             let read = self.p.range(self.cell(operand, operand_sub).place);
             let same = range.start == read.start && (range.end == read.end || self.p.backend == Backend::Tpu);
+            let inside = range.start <= read.start && read.end <= range.end;
             let pair = Pair {
                 operand: k as usize,
                 operand_index: self.p.index(operand, operand_sub),
                 output_index: self.p.index(id, sub),
             };
-            let inside = range.start <= read.start && read.end <= range.end;
-            if inside && self.p.backend == Backend::Tpu && joins_in_place(self.p.module, id) {
-                continue;
-            }
-            if !same || !may_write_over(self.p.module, self.p.backend, id, pair) {
+            inside && self.p.backend == Backend::Tpu && joins_in_place(self.p.module, id)
+                || same && may_write_over(self.p.module, self.p.backend, id, pair)
+        };
+        let fine: Vec<bool> = reads.iter().map(may).collect();
+        let is_second_reading = fine.contains(&true);
+        for ((_, k, operand_sub), is_fine) in reads.into_iter().zip(fine) {
+            if !is_fine {
+                let operand = self.p.module.operands(id)[k as usize];
+                let read = self.p.range(self.cell(operand, operand_sub).place);
                 let what = Violation::OverOperand {
                     writer: self.name(id),
                     when: self.now(id),
@@ -513,6 +518,7 @@ impl<'a> Machine<'a> {
                     operand: k,
                     read: self.datum(under.token),
                     read_at: Program::spot(read),
+                    is_second_reading,
                 };
                 self.blame(is_forced, id, (k, sub), what)?;
             }

@@ -173,6 +173,9 @@ pub enum Violation {
         read: Datum,
         /// Where that lies.
         read_at: Spot,
+        /// It reads the same datum through another operand, too, and over that one it might write. XLA's rules ask about
+        /// one of the two only.
+        is_second_reading: bool,
     },
     /// Two results of one instruction share bytes.
     ResultsOverlap {
@@ -324,7 +327,7 @@ impl fmt::Display for Violation {
                 let what = if *is_constant { "a constant" } else { "a parameter that is not donated" };
                 write!(f, "{when}: {writer} writes {value} to {at}, over {what}")
             }
-            Self::OverOperand { writer, when, value, at, operand, read, read_at } => write!(
+            Self::OverOperand { writer, when, value, at, operand, read, read_at, .. } => write!(
                 f,
                 "{when}: {writer} writes {value} to {at} while it reads operand {operand} ({read}) from {read_at}"
             ),

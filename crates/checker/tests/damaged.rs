@@ -172,12 +172,12 @@ fn kinds(case: &Case, plan: &Plan) -> [(&'static str, Vec<(String, Plan)>); 8] {
     ]
 }
 
-fn is_wrong(d: &&Damage) -> bool {
+fn is_wrong(d: &Damage) -> bool {
     matches!(d.verdict, Verdict::Wrong(_))
 }
 
 fn tell(got: &mut String, kind: &str, all: &[Damage]) {
-    let wrong: Vec<&Damage> = all.iter().filter(is_wrong).collect();
+    let wrong: Vec<&Damage> = all.iter().filter(|d| is_wrong(d)).collect();
     let _ = writeln!(got, "{kind}: {} of {} wrong", wrong.len(), all.len());
     for d in wrong.iter().take(SHOWN) {
         let _ = writeln!(got, "  {}: {}", d.what, words(&d.verdict));
@@ -199,7 +199,7 @@ fn damaged() {
             tell(&mut got, kind, &all);
             // These are wrong whatever the program does.
             if matches!(kind, "shrunk" | "not live out") {
-                assert!(all.iter().all(|d| is_wrong(&d)), "{}: {kind}", case.name);
+                assert!(all.iter().all(is_wrong), "{}: {kind}", case.name);
             }
             // Only a value whose constant has stopped to matter could be put there, and constants always matter.
             if kind == "over a constant"
@@ -229,7 +229,7 @@ fn damaged_where_copies_lack() {
                 .map(|(what, plan)| Damage { verdict: case.report(&plan, &facts).verdict, what })
                 .collect();
             if matches!(kind, "shrunk" | "not live out" | "over a constant" | "loop state elsewhere") {
-                assert!(all.iter().all(|d| is_wrong(&d)), "{}: {kind}", case.name);
+                assert!(all.iter().all(is_wrong), "{}: {kind}", case.name);
             }
             if !all.is_empty() {
                 tell(&mut got, kind, &all);

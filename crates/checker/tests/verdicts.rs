@@ -69,9 +69,10 @@ fn of_ours() {
     }
 }
 
-/// The heap asks only whether the fusion may write over operand 0. Operand 1 is a bitcast of the same value, and the
-/// fusion reads it seven rows lower: rows are overwritten before they are read. XLA is spared because memory space
-/// assignment has placed these values before.
+/// XLA's rule asks whether the fusion may write over one of its operands, the first that is the value. Here operand 1 is a
+/// bitcast of the same value, and the fusion reads it seven rows lower: rows are overwritten before they are read. XLA is
+/// spared because memory space assignment has placed these values before, and elsewhere because one value is seldom read
+/// through two operands.
 #[test]
 fn a_second_name_of_an_operand() {
     let case = cases().into_iter().find(|c| c.name == "tpu_elementwise_large").expect("the case");

@@ -241,11 +241,10 @@ impl AssignmentArguments {
         }
         let options =
             Options { algorithm: self.algorithm, heap_limit: self.heap_limit, must_not_live_out, presets };
-        let has_presets = !options.presets.is_empty();
         let (assignment, decisions) =
             assigner::assign(&program.module, &program.facts, &program.facts.ranges, &options);
         if cfg!(debug_assertions) {
-            crate::checking::assert_right(&program.module, &program.facts, &assignment, has_presets);
+            crate::checking::assert_right(&program.module, &program.facts, &assignment);
         }
         Ok((assignment, decisions))
     }

@@ -17,6 +17,8 @@ mod buffer_assignment;
 mod bytes;
 pub mod diff;
 mod events;
+#[doc(hidden)]
+pub mod fuzzing;
 mod heap_peak;
 mod live_range;
 pub mod read;

@@ -4,6 +4,7 @@
 //! right version is used as it is.
 
 mod dist;
+mod fuzz;
 mod process;
 mod serve;
 mod setup;
@@ -23,6 +24,9 @@ cargo xtask serve [--no-open] [--port N] [--release]
 cargo xtask test [--only STEP,STEP...] [--deny]
     Runs every check. Steps: fmt, clippy, unit, wasm, dist, browser, deny.
 
+cargo xtask fuzz [TARGET...] [--seconds N] [--seed N] [--plain]
+    Runs fuzz targets, N seconds each: with cargo-fuzz where it is there, else with a generator of our own.
+
 cargo xtask build
     Writes the page for publishing into dist/, and prints its sizes.";
 
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
     let done = match command {
         "serve" => serve::Options::parse(args).and_then(|options| serve::serve(&options)).map(|()| true),
         "test" => steps::Options::parse(args).and_then(|options| steps::test(&options)),
+        "fuzz" => fuzz::Options::parse(args).and_then(|options| fuzz::fuzz(&options)),
         "build" if args.is_empty() => dist::build().map(|()| true),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
