@@ -5,6 +5,9 @@
 //! stand on the page where there is no JavaScript. To add a chapter, add its file and its line in [`CHAPTERS`].
 
 pub mod c05_until_the_sharing_breaks;
+pub mod c08_what_never_reaches_the_packing;
+pub mod c09_biggest_first_best_fit;
+pub mod c10_nine_reasons_to_say_no;
 
 use crate::scene::Scene;
 
@@ -43,7 +46,12 @@ pub struct Poster {
 }
 
 /// The chapters in the order of the page.
-pub const CHAPTERS: &[Chapter] = &[c05_until_the_sharing_breaks::CHAPTER];
+pub const CHAPTERS: &[Chapter] = &[
+    c05_until_the_sharing_breaks::CHAPTER,
+    c08_what_never_reaches_the_packing::CHAPTER,
+    c09_biggest_first_best_fit::CHAPTER,
+    c10_nine_reasons_to_say_no::CHAPTER,
+];
 
 /// The text of a module that comes with the page, for posters and tests.
 #[cfg(not(target_arch = "wasm32"))]

@@ -1,5 +1,8 @@
 //! What draws a scene. Nothing here computes.
 
 pub mod chart;
+pub mod decision_log;
+pub mod drawn;
 pub mod painter;
 pub mod plot;
+pub mod scrubber;

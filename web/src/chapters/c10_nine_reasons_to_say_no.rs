@@ -1,0 +1,525 @@
+//! Chapter 10: the nine refusals, each with a smallest module that can be changed.
+
+use super::Chapter;
+use crate::gates;
+
+/// The chapter.
+pub const CHAPTER: Chapter = Chapter {
+    number: 10,
+    slug: "nine-reasons-to-say-no",
+    title: "Nine reasons to say no",
+    question: "There is room in an allocation. What can still keep a value out?",
+    #[cfg(target_arch = "wasm32")]
+    view: view::chapter,
+    #[cfg(not(target_arch = "wasm32"))]
+    posters,
+};
+
+/// The gate that is open at first: the one that refuses most often.
+const FIRST: u8 = 7;
+
+const TITLE: &str = "Nine gates, and a smallest module for each";
+
+#[cfg(not(target_arch = "wasm32"))]
+fn posters() -> Vec<super::Poster> {
+    let lesson = gates::lesson(FIRST);
+    let first = &lesson.first;
+    let Ok(judged) = gates::judge(&first.module, &first.options, &first.presets) else { return Vec::new() };
+    let Some(trial) = judged.watched(lesson).map(|t| &judged.trials[t]) else { return Vec::new() };
+    vec![super::Poster {
+        figure: "gates",
+        title: TITLE,
+        caption: format!("Gate {FIRST} refuses: {}.", trial.words),
+        class: "gates-scene",
+        scene: crate::scene::gates(Some(trial), 420.0),
+    }]
+}
+
+#[cfg(target_arch = "wasm32")]
+mod view {
+    use super::{FIRST, TITLE, gates};
+    use crate::engine::Problem;
+    use crate::figure::Figure;
+    use crate::gates::{At, COUNT, Judged, Lesson, QUESTIONS, Trial};
+    use crate::modules::FIRST_ID;
+    use crate::scene;
+    use crate::state::{Source, State};
+    use crate::teach::{Predict, Puzzle, PuzzleResult, Rule};
+    use crate::workbench::{Workbench, use_workbench};
+    use leptos::ev::Event;
+    use leptos::html::{Div, Textarea};
+    use leptos::prelude::*;
+    use std::time::Duration;
+
+    /// How long after the last key the text is read.
+    const PAUSE: Duration = Duration::from_millis(300);
+
+    /// A line's height in CSS pixels; the style sheet has the same.
+    const LINE: f64 = 18.0;
+
+    type Answer = Result<Judged, Vec<Problem>>;
+
+    pub fn chapter() -> AnyView {
+        let wb = Workbench::for_figure("gates", State::new(Source::Shipped(FIRST_ID.to_owned())));
+        wb.say_with(move || {
+            let lesson = gates::lesson(gate_of(wb));
+            verdict(lesson, &answer_of(wb, lesson.number)).1
+        });
+        wb.export(TITLE, move || {
+            let lesson = gates::lesson(gate_of(wb));
+            let judged = answer_of(wb, lesson.number).ok()?;
+            let trial = judged.watched(lesson).map(|t| &judged.trials[t]);
+            Some(scene::gates(trial, 420.0))
+        });
+        // The same module with a schedule.
+        let scheduled = || {
+            let copy = &gates::lesson(8).first;
+            gates::judge(&copy.module, "", &copy.presets).unwrap_or_default()
+        };
+        let copied =
+            move || scheduled().trials.into_iter().find(|t| t.buffer == "c" && t.gate.is_some_and(|g| g > 3));
+        let answer = move || {
+            Some(match copied().and_then(|t| t.gate) {
+                Some(8) => 0,
+                Some(_) => 1,
+                None => 2,
+            })
+        };
+        let explain = move |_: usize| match copied() {
+            Some(t) => format!("Gate {} refuses: {}.", t.gate.unwrap_or_default(), t.words),
+            None => "The copy goes in.".to_owned(),
+        };
+        let changed = Memo::new(move |_| {
+            (1..=COUNT)
+                .filter(|n| {
+                    wb.state
+                        .with(|s| s.word(&format!("t{n}")).is_some() || s.word(&format!("o{n}")).is_some())
+                })
+                .filter(|n| answer_of(wb, *n).is_ok_and(|j| j.passes(gates::lesson(*n))))
+                .collect::<Vec<u8>>()
+        });
+        let puzzle = move || {
+            let passed = changed.get();
+            let names: Vec<String> = passed.iter().map(u8::to_string).collect();
+            let progress = match passed.len() {
+                0 => "none of the nine passes yet.".to_owned(),
+                1 => format!("module {} passes.", names[0]),
+                n => format!("{n} pass: modules {}.", assigner::words::list(&names, 9)),
+            };
+            Some(PuzzleResult { solved: passed.len() >= 3, progress })
+        };
+        view! {
+            <p>
+                "When XLA tries a buffer in an allocation, it asks nine questions, always in the same order. Each can "
+                "say no. The first that does ends the trial, and the reason goes into the log. If none does, the buffer "
+                "goes in, at the start of the allocation, and costs no memory at all. "
+                <Rule section="8.5.1" />
+            </p>
+            <p>
+                "In real programs two of them do nearly all the work: 3, because most memory that is there early belongs "
+                "to parameters, and 7, because two values are wanted at one time. XLA calls that "
+                <dfn>"live range interference"</dfn>
+                ". The others need special hardware, a value that must not leave, or a program without a schedule; so "
+                "each module below comes with the options that set this up."
+            </p>
+            <Predict
+                wb
+                id="copy"
+                question="The module of gate 8 has no schedule. With one, which gate keeps the copy from standing where its source stands?"
+                options=Signal::derive(|| {
+                    ["Gate 8, just the same", "An earlier gate: 7", "None: the copy goes in"].map(str::to_owned).to_vec()
+                })
+                answer=Signal::derive(answer)
+                explain=Callback::new(explain)
+            />
+            <Figure
+                wb
+                title=TITLE
+                caption="Left, the gates from top to bottom, with how far the chosen pair comes. Choose a gate to open its module; change the text or the options, and the assigner decides again."
+                reserve=[760, 1060, 1180]
+                table=GatesTable
+            >
+                <Gates />
+            </Figure>
+            <Puzzle
+                id="pass"
+                goal="change three of the nine modules so that their gate lets the pair pass and it goes in."
+                check=Signal::derive(puzzle)
+                hint="Gate 3: say in the header that the parameter is donated, with input_output_alias. Gate 7: take an instruction that works element by element. Gate 8: take anything but a copy. Under each module there is a way, too."
+            />
+            <p>
+                "In all the programs that these rules were checked on, compiled by XLA for CPU and GPU, reasons 1, 2, 4, "
+                "5, 8 and 9 never occur in a log. They are read from XLA's behaviour in modules like these, and less "
+                "certain than the rest. "
+                <Rule section="8.5.1" />
+            </p>
+        }
+        .into_any()
+    }
+
+    fn gate_of(wb: Workbench) -> u8 {
+        let n = wb.state.with(|s| s.number("gate")).and_then(|n| u8::try_from(n).ok());
+        n.filter(|n| (1..=COUNT).contains(n)).unwrap_or(FIRST)
+    }
+
+    fn text_of(wb: Workbench, n: u8) -> String {
+        let text = wb.state.with(|s| s.word(&format!("t{n}")).map(str::to_owned));
+        text.unwrap_or_else(|| gates::lesson(n).first.module.clone())
+    }
+
+    fn options_of(wb: Workbench, n: u8) -> String {
+        let options = wb.state.with(|s| s.word(&format!("o{n}")).map(str::to_owned));
+        options.unwrap_or_else(|| gates::lesson(n).first.options.clone())
+    }
+
+    fn answer_of(wb: Workbench, n: u8) -> Answer {
+        gates::judge(&text_of(wb, n), &options_of(wb, n), &gates::lesson(n).first.presets)
+    }
+
+    /// What the assigner says of a lesson's module, as a class and in words.
+    fn verdict(lesson: &Lesson, answer: &Answer) -> (&'static str, String) {
+        let n = lesson.number;
+        let judged = match answer {
+            Ok(judged) => judged,
+            Err(problems) => {
+                let line = problems.first().map_or(0, |p| p.line);
+                let place = if line == 0 { "The options".to_owned() } else { format!("Line {line}") };
+                return ("broken", format!("{place} cannot be read; nothing is decided."));
+            }
+        };
+        match judged.watched(lesson).map(|t| &judged.trials[t]) {
+            None => ("passed", "Nothing is tried in this module any more.".to_owned()),
+            Some(t) => match t.gate {
+                Some(g) if g == n => ("stopped", format!("Gate {g} refuses {}: {}.", t.buffer, t.words)),
+                Some(g) => (
+                    "stopped",
+                    format!("Gate {n} has nothing to say, but gate {g} refuses {}: {}.", t.buffer, t.words),
+                ),
+                None => ("passed", format!("It passes: {}.", t.words)),
+            },
+        }
+    }
+
+    #[component]
+    fn Gates() -> impl IntoView {
+        let wb = use_workbench();
+        let gate = Memo::new(move |_| gate_of(wb));
+        let answer = Memo::new(move |_| answer_of(wb, gate.get()));
+        // The pair that is followed through the gates: the lesson's own, unless the reader chose another.
+        let chosen = Memo::new(move |_| {
+            let (judged, lesson) = (answer.get().ok()?, gates::lesson(gate.get()));
+            let asked = wb.state.with(|s| s.number("pair")).and_then(|n| usize::try_from(n).ok());
+            asked.filter(|n| *n < judged.trials.len()).or_else(|| judged.watched(lesson))
+        });
+        let trial = Memo::new(move |_| answer.get().ok()?.trials.get(chosen.get()?).cloned());
+        let open = move |n: u8| {
+            wb.update(|s| {
+                s.view.insert("gate".to_owned(), i64::from(n).into());
+                s.view.remove("pair");
+            });
+        };
+        let pairs = move || answer.get().map(|j| j.trials).unwrap_or_default();
+        let choose = move |e: Event| {
+            if let Ok(n) = event_target_value(&e).parse::<i64>() {
+                wb.set_view("pair", n);
+            }
+        };
+        let end = move || {
+            trial.get().map(|t| match t.gate {
+                Some(g) => format!("{} stops at gate {g}", t.buffer),
+                None => format!("{} goes in", t.buffer),
+            })
+        };
+        view! {
+            <div class="gates-view">
+                <div class="flow">
+                    <label class="field pair">
+                        "Pair"
+                        <select on:change=choose>
+                            {move || {
+                                pairs()
+                                    .into_iter()
+                                    .enumerate()
+                                    .map(|(n, t)| {
+                                        view! {
+                                            <option value=n.to_string() selected=move || chosen.get() == Some(n)>
+                                                {format!("{} into the memory of {}", t.buffer, t.holder)}
+                                            </option>
+                                        }
+                                    })
+                                    .collect_view()
+                            }}
+                        </select>
+                    </label>
+                    <ol class="gates">
+                        {(1..=COUNT)
+                            .map(|n| {
+                                let at = move || trial.get().map_or(At::NotReached, |t: Trial| t.at(n));
+                                let sign = move || match at() {
+                                    At::Passed => ("✓", "passed"),
+                                    At::Stopped => ("✗", "refused here"),
+                                    At::NotReached => ("", "not reached"),
+                                };
+                                view! {
+                                    <li
+                                        class:passed=move || at() == At::Passed
+                                        class:stopped=move || at() == At::Stopped
+                                    >
+                                        <button
+                                            type="button"
+                                            aria-pressed=move || (gate.get() == n).to_string()
+                                            on:click=move |_| open(n)
+                                        >
+                                            <span class="n">{n}</span>
+                                            <span class="ask">{QUESTIONS[usize::from(n) - 1]}</span>
+                                            <span class="sign" aria-hidden="true">{move || sign().0}</span>
+                                            <span class="hidden">{move || sign().1}</span>
+                                        </button>
+                                    </li>
+                                }
+                            })
+                            .collect_view()}
+                        <li class="end" class:passed=move || trial.get().is_some_and(|t| t.gate.is_none())>{end}</li>
+                    </ol>
+                </div>
+                {move || view! { <Card n=gate.get() answer /> }}
+            </div>
+        }
+    }
+
+    /// Prose with names in it.
+    fn prose(text: &'static str) -> impl IntoView {
+        gates::pieces(text)
+            .map(|(is_code, piece)| {
+                if is_code {
+                    view! { <span class="code">{piece}</span> }.into_any()
+                } else {
+                    piece.into_any()
+                }
+            })
+            .collect_view()
+    }
+
+    /// A gate's module, and what the assigner makes of it now.
+    #[component]
+    fn Card(n: u8, answer: Memo<Answer>) -> impl IntoView {
+        let wb = use_workbench();
+        let lesson = gates::lesson(n);
+        let verdict = Memo::new(move |_| verdict(lesson, &answer.get()));
+        let problems = Memo::new(move |_| answer.get().err().unwrap_or_default());
+        let options = Memo::new(move |_| options_of(wb, n));
+        let options_changed = move |e: Event| {
+            let typed = event_target_value(&e);
+            wb.set_param(&format!("o{n}"), typed.trim());
+        };
+        let is_changed = move || {
+            wb.state.with(|s| s.word(&format!("t{n}")).is_some() || s.word(&format!("o{n}")).is_some())
+        };
+        let restore = move |_| {
+            let mut next = wb.state.get_untracked();
+            next.params.remove(&format!("t{n}"));
+            next.params.remove(&format!("o{n}"));
+            next.view.remove("pair");
+            wb.set(next);
+        };
+        let apply = move |_| {
+            let mut next = wb.state.get_untracked();
+            next.params.insert(format!("t{n}"), lesson.then.module.as_str().into());
+            next.params.insert(format!("o{n}"), lesson.then.options.as_str().into());
+            next.view.remove("pair");
+            wb.set(next);
+        };
+        let wrong_options =
+            move || problems.with(|p| p.iter().find(|p| p.line == 0).map(|p| p.message.clone()));
+        view! {
+            <section class="lesson" aria-label=format!("Gate {n}: {}", lesson.title)>
+                <h4>{format!("{n}. {}", lesson.title)}</h4>
+                {lesson.prose.iter().map(|p| view! { <p>{prose(p)}</p> }).collect_view()}
+                <LessonText n problems />
+                <label class="field options">
+                    "Options"
+                    <input
+                        type="text"
+                        spellcheck="false"
+                        autocapitalize="off"
+                        autocomplete="off"
+                        prop:value=move || options.get()
+                        aria-invalid=move || wrong_options().is_some().to_string()
+                        on:change=options_changed
+                    />
+                </label>
+                <Show when=move || wrong_options().is_some()>
+                    <p class="problems">{wrong_options}</p>
+                </Show>
+                {(!lesson.first.presets.is_empty())
+                    .then(|| {
+                        view! {
+                            <details class="presets">
+                                <summary>"What was placed before"</summary>
+                                <pre tabindex="0">{lesson.first.presets.clone()}</pre>
+                            </details>
+                        }
+                    })}
+                <p
+                    class="judgement"
+                    class:passed=move || verdict.get().0 == "passed"
+                    class:stopped=move || verdict.get().0 == "stopped"
+                    role="status"
+                    data-gate=n.to_string()
+                >
+                    <span class="sign" aria-hidden="true">
+                        {move || match verdict.get().0 {
+                            "passed" => "✓ ",
+                            "stopped" => "✗ ",
+                            _ => "! ",
+                        }}
+                    </span>
+                    {move || verdict.get().1}
+                </p>
+                <details class="advice">
+                    <summary>"A way through"</summary>
+                    <p>{prose(&lesson.advice)}</p>
+                    <button type="button" on:click=apply>
+                        "Put that text in"
+                    </button>
+                </details>
+                <button type="button" class="restore" disabled=move || !is_changed() on:click=restore>
+                    "The first text again"
+                </button>
+            </section>
+        }
+    }
+
+    /// The text of a lesson, with what is wrong at its lines.
+    #[component]
+    fn LessonText(n: u8, problems: Memo<Vec<Problem>>) -> impl IntoView {
+        let wb = use_workbench();
+        let (area, frame) = (NodeRef::<Textarea>::new(), NodeRef::<Div>::new());
+        let scroll = RwSignal::new(0.0_f64);
+        let text = Memo::new(move |_| text_of(wb, n));
+        // The text comes from outside; what the reader types is not written back over the caret.
+        Effect::new(move |_| {
+            let text = text.get();
+            if let Some(area) = area.get()
+                && area.value() != text
+            {
+                area.set_value(&text);
+            }
+        });
+        // The last of several changes counts.
+        let turn = StoredValue::new(0_u32);
+        let typed = move |e: Event| {
+            let typed = event_target_value(&e);
+            turn.update_value(|t| *t += 1);
+            let mine = turn.get_value();
+            set_timeout(
+                move || {
+                    if turn.try_get_value() == Some(mine) && text.get_untracked() != typed {
+                        wb.set_param(&format!("t{n}"), typed.as_str());
+                    }
+                },
+                PAUSE,
+            );
+        };
+        let lines = Memo::new(move |_| text.with(|t| t.lines().count()).max(10));
+        let numbers = move || {
+            let mut out = String::new();
+            for n in 1..=lines.get() {
+                out.push_str(&n.to_string());
+                out.push('\n');
+            }
+            out
+        };
+        let height = move || format!("{:.0}px", LINE * (lines.get() as f64 + 1.0) + 12.0);
+        let at_lines = move || problems.get().into_iter().filter(|p| p.line > 0).collect::<Vec<_>>();
+        let go = move |line: u32| {
+            if let Some(area) = area.get_untracked() {
+                _ = area.focus();
+                let at: usize = area
+                    .value()
+                    .split_inclusive('\n')
+                    .take(line as usize - 1)
+                    .map(|l| l.encode_utf16().count())
+                    .sum();
+                _ = area.set_selection_range(at as u32, at as u32);
+            }
+        };
+        let described = format!("{}-problems", wb.id);
+        view! {
+            <div class="pane lesson-pane" node_ref=frame style:height=height>
+                <div class="gutter" aria-hidden="true">
+                    <div class="numbers" style:transform=move || format!("translateY({:.0}px)", -scroll.get())>
+                        {numbers}
+                    </div>
+                </div>
+                <div class="strips" aria-hidden="true">
+                    <For each=at_lines key=|p| (p.line, p.column, p.message.clone()) let(problem)>
+                        <div
+                            class="strip wrong"
+                            style:transform=move || {
+                                format!("translateY({:.0}px)", f64::from(problem.line - 1) * LINE - scroll.get())
+                            }
+                        ></div>
+                    </For>
+                </div>
+                <textarea
+                    node_ref=area
+                    aria-label=format!("HLO text of module {n}")
+                    aria-describedby=described.clone()
+                    aria-invalid=move || (!at_lines().is_empty()).to_string()
+                    spellcheck="false"
+                    autocapitalize="off"
+                    autocomplete="off"
+                    wrap="off"
+                    on:input=typed
+                    on:scroll=move |e| scroll.set(f64::from(event_target::<web_sys::Element>(&e).scroll_top()))
+                ></textarea>
+            </div>
+            <ul id=described class="problems" aria-live="polite">
+                <For each=at_lines key=|p| (p.line, p.column, p.message.clone()) let(p)>
+                    <li>
+                        <button type="button" on:click=move |_| go(p.line)>
+                            {format!("line {}, column {}", p.line, p.column)}
+                        </button>
+                        " "
+                        {p.message.clone()}
+                    </li>
+                </For>
+            </ul>
+        }
+    }
+
+    /// The figure as a table: the nine modules, and what the assigner says of each now.
+    #[component]
+    fn GatesTable() -> impl IntoView {
+        let wb = use_workbench();
+        view! {
+            <table>
+                <caption>"What the assigner says of each module now"</caption>
+                <thead>
+                    <tr>
+                        <th scope="col" class="n">"Gate"</th>
+                        <th scope="col">"It asks"</th>
+                        <th scope="col">"Options"</th>
+                        <th scope="col">"Of its module"</th>
+                    </tr>
+                </thead>
+                <tbody>
+                    {(1..=COUNT)
+                        .map(|n| {
+                            let said = move || verdict(gates::lesson(n), &answer_of(wb, n)).1;
+                            view! {
+                                <tr>
+                                    <th scope="row" class="n">{n}</th>
+                                    <td>{QUESTIONS[usize::from(n) - 1]}</td>
+                                    <td class="code">{move || options_of(wb, n)}</td>
+                                    <td>{said}</td>
+                                </tr>
+                            }
+                        })
+                        .collect_view()}
+                </tbody>
+            </table>
+        }
+    }
+}
