@@ -28,5 +28,5 @@ pub use ordering::{Constraint, Ordering};
 pub use orders::Orders;
 pub use ranges::{LiveRange, RangeEdit};
 pub use sharing::{Interference, Overlap};
-pub use target::{Backend, Target};
+pub use target::{Backend, Generation, Target};
 pub use values::{Position, Use, Value};

@@ -39,6 +39,42 @@ impl std::str::FromStr for Backend {
     }
 }
 
+/// A generation of TPU.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Generation {
+    /// v2.
+    V2,
+    /// v3.
+    V3,
+    /// v4.
+    V4,
+    /// v5e (v5 lite).
+    V5e,
+    /// v5p.
+    V5p,
+    /// v6e (v6 lite).
+    V6e,
+    /// 7x.
+    V7x,
+}
+
+impl std::str::FromStr for Generation {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "v2" => Ok(Self::V2),
+            "v3" => Ok(Self::V3),
+            "v4" => Ok(Self::V4),
+            "v5e" => Ok(Self::V5e),
+            "v5p" => Ok(Self::V5p),
+            "v6e" => Ok(Self::V6e),
+            "7x" | "v7x" | "tpu7x" => Ok(Self::V7x),
+            _ => Err(format!("`{name}` is no generation, expected v2, v3, v4, v5e, v5p, v6e or 7x")),
+        }
+    }
+}
+
 /// A backend with the settings that buffer assignment depends on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
@@ -107,12 +143,26 @@ impl Target {
                 if has_wide_tiles(&module.shapes)
                     .unwrap_or_else(|| !layouts().any(|(_, l)| matches!(l.memory_space, 1 | 3)))
                 {
-                    target.tuple_unit = 1024;
-                    target.color6_alignment = 1024;
+                    target = target.of_generation(Generation::V3);
+                } else if layouts().any(|(_, l)| NEW_SPACES.contains(&l.memory_space)) {
+                    target = target.of_generation(Generation::V6e);
                 }
             }
         }
         target
+    }
+
+    /// The target with what this generation of TPU does differently; other backends stay as they are.
+    #[must_use]
+    pub fn of_generation(mut self, generation: Generation) -> Self {
+        if self.backend == Backend::Tpu {
+            (self.tuple_unit, self.color6_alignment) = match generation {
+                Generation::V2 | Generation::V3 => (1024, 1024),
+                Generation::V4 | Generation::V5e => (512, 512),
+                Generation::V5p | Generation::V6e | Generation::V7x => (32, 512),
+            };
+        }
+        self
     }
 
     /// The alignment of chunks and of merged temps of a colour, in bytes.
@@ -180,6 +230,9 @@ fn has_wide_tiles(shapes: &Shapes) -> Option<bool> {
         _ => None,
     })
 }
+
+/// Memory spaces that only the generations from v5p on have: scalars beside the vector memory, and those of the SparseCore.
+const NEW_SPACES: [u32; 6] = [4, 8, 10, 11, 12, 15];
 
 /// Memory spaces of a TPU whose arrays are never padded to tiles.
 const UNTILED_SPACES: [u32; 6] = [2, 8, 10, 11, 12, 15];

@@ -1,7 +1,7 @@
 //! From what the command line names to a module and its facts.
 
 use crate::Failure;
-use analysis::{Backend, Facts, Orders, Target};
+use analysis::{Backend, Facts, Generation, Orders, Target};
 use assigner::{Assignment, Decision, Options};
 use clap::Args;
 use flate2::read::MultiGzDecoder;
@@ -24,6 +24,9 @@ pub(crate) struct ModuleArguments {
     /// The compiler the module comes from: cpu, gpu or tpu [default: detected]
     #[arg(long)]
     pub(crate) target: Option<Backend>,
+    /// The generation of TPU: v2, v3, v4, v5e, v5p, v6e or 7x [default: guessed; most modules of v5p and later look like v5e]
+    #[arg(long, value_name = "GENERATION")]
+    tpu: Option<Generation>,
     /// Use this alignment for every colour
     #[arg(long, value_name = "BYTES")]
     alignment: Option<u64>,
@@ -105,7 +108,7 @@ impl ModuleArguments {
         target: Option<Backend>,
         alignment: Option<u64>,
     ) -> Self {
-        Self { module, orders, target, alignment, no_schedule: false, insert_copies: false }
+        Self { module, orders, target, tpu: None, alignment, no_schedule: false, insert_copies: false }
     }
 
     /// The file.
@@ -175,6 +178,9 @@ impl ModuleArguments {
             Some(backend) => Target::tuned(backend, &module),
             None => Target::detect(&module),
         };
+        if let Some(generation) = self.tpu {
+            target = target.of_generation(generation);
+        }
         target.alignment_override = self.alignment;
         let orders = self.orders_of(bytes, &module, &target, guess)?;
         Ok(Unanalysed { module, orders, target })
