@@ -148,7 +148,8 @@ fn replace(draft: &mut Draft, old: InstructionId, new: InstructionId, is_element
         }
     }
     draft.replace_all(old, new);
-    let has_name = |id: InstructionId| draft.module.attribute(id, "metadata").is_some_and(|m| m.contains("op_name="));
+    let has_name =
+        |id: InstructionId| draft.module.attribute(id, "metadata").is_some_and(|m| m.contains("op_name="));
     if has_name(old) && !has_name(new) {
         let metadata = draft.module.attribute(old, "metadata").unwrap_or("").to_owned();
         draft.module.set_attribute(new, "metadata", &metadata);

@@ -180,9 +180,7 @@ impl Draft {
         let mut reads = Vec::new();
         for &user in self.users(id) {
             let operands = self.module.operands(user).iter().enumerate();
-            reads.extend(
-                operands.filter(|(_, o)| **o == id).map(|(k, _)| Read { user, operand: k as u32 }),
-            );
+            reads.extend(operands.filter(|(_, o)| **o == id).map(|(k, _)| Read { user, operand: k as u32 }));
         }
         reads
     }
@@ -447,17 +445,10 @@ impl Draft {
     }
 
     /// Removes an instruction, and whatever nobody needs then. With `bridge`, control edges keep nothing alive.
-    pub(crate) fn remove(
-        &mut self,
-        id: InstructionId,
-        bridge: bool,
-        effects: &Effects,
-    ) {
+    pub(crate) fn remove(&mut self, id: InstructionId, bridge: bool, effects: &Effects) {
         let mut work = vec![id];
         while let Some(at) = work.pop() {
-            if at != id
-                && (!self.is_removable(at, effects) || (!bridge && self.has_control_edges(at)))
-            {
+            if at != id && (!self.is_removable(at, effects) || (!bridge && self.has_control_edges(at))) {
                 continue;
             }
             if !self.is_alive(at) {

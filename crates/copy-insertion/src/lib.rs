@@ -3,6 +3,8 @@
 mod add;
 mod cleanup;
 mod draft;
+#[doc(hidden)]
+pub mod fuzzing;
 mod region;
 mod remove;
 mod special;
@@ -18,6 +20,7 @@ pub use suggest::{Change, Suggestion, suggest};
 use analysis::{AnalysisError, Orders, Target};
 use draft::Draft;
 use hlo::{ComputationId, InstructionId, Module, Opcode, Shape};
+use rustc_hash::FxHashMap;
 use std::fmt;
 
 /// When region analysis is asked (11.1, the region limit).
@@ -131,6 +134,30 @@ pub(crate) struct Made {
     pub(crate) rule: Rule,
 }
 
+/// Guesses the orders of a module as it is before the pass, where there is no proto to take them from.
+///
+/// Region analysis forces instructions to wait for each other in the order in which they are stored. XLA:CPU makes
+/// bitcasts when other instructions stand already, and fusions last.
+#[must_use]
+pub fn guess_orders(module: &Module, target: &Target) -> Orders {
+    let mut orders = Orders::guess(module, target);
+    for list in &mut orders.instructions {
+        let is_fused = list.first().is_some_and(|first| {
+            let computation = module.instruction(*first).computation;
+            // A body is stored from its root backwards.
+            computation != module.entry && module.root(computation) == *first && list.len() > 1
+        });
+        if !is_fused {
+            list.sort_by_key(|i| match module.instruction(*i).opcode {
+                Opcode::Bitcast => 1,
+                Opcode::Fusion => 2,
+                _ => 0,
+            });
+        }
+    }
+    orders
+}
+
 /// Runs the pass.
 pub fn insert_copies(
     module: &Module,
@@ -164,6 +191,7 @@ pub fn insert_copies(
         cleanup::clean_up(&mut draft);
     }
     let (module, orders, map) = draft.finish();
+    let mut replacements = stand_ins(&made, &removal, &map);
     let copies = made
         .into_iter()
         .map(|m| {
@@ -174,6 +202,7 @@ pub fn insert_copies(
                 copy: id,
                 stands_as,
                 of: m.of,
+                in_place_of: replacements.remove(&id).unwrap_or_default(),
                 protects: removal.protects.remove(&id),
                 bytes: target.bytes(&draft.module.shapes, draft.shape(id)),
                 rule: m.rule,
@@ -190,6 +219,40 @@ pub fn insert_copies(
     let mut replaced: Vec<_> = removal.removed.into_iter().collect();
     replaced.sort_unstable();
     Ok(Outcome { module, orders, history: draft.module, copies, replaced })
+}
+
+/// By copy that stays: the copies of the module that were removed beside it.
+fn stand_ins(
+    made: &[Made],
+    removal: &remove::Removal,
+    map: &[Option<InstructionId>],
+) -> FxHashMap<InstructionId, Vec<InstructionId>> {
+    let stays = |i: &InstructionId| {
+        !removal.removed.contains_key(i) && map.get(i.index()).is_some_and(Option::is_some)
+    };
+    let copies: FxHashMap<InstructionId, &Made> = made.iter().map(|m| (m.copy, m)).collect();
+    let by_source: FxHashMap<InstructionId, InstructionId> = made
+        .iter()
+        .filter(|m| m.rule != Rule::Given && stays(&m.copy))
+        .map(|m| (m.of.instruction, m.copy))
+        .collect();
+    let mut out: FxHashMap<InstructionId, Vec<InstructionId>> = FxHashMap::default();
+    for given in made.iter().filter(|m| m.rule == Rule::Given) {
+        if !removal.removed.contains_key(&given.copy) {
+            continue;
+        }
+        // What it reads now, through other copies that went.
+        let mut at = given.copy;
+        while let Some(next) = removal.removed.get(&at) {
+            at = *next;
+        }
+        let reads_one = copies.contains_key(&at) && stays(&at);
+        let found = by_source.get(&given.copy).copied().or(Some(at).filter(|_| reads_one));
+        if let Some(copy) = found {
+            out.entry(copy).or_default().push(given.copy);
+        }
+    }
+    out
 }
 
 /// The copies that stand in the module already.

@@ -458,8 +458,7 @@ impl Remover<'_> {
                 let order = &self.order;
                 order.late_use(&self.draft.module, &self.facts, &[**u], y, false).is_some()
             };
-            let mut reads: Vec<LateRead> =
-                uses.iter().filter(late).map(|u| self.late_read(*u, y)).collect();
+            let mut reads: Vec<LateRead> = uses.iter().filter(late).map(|u| self.late_read(*u, y)).collect();
             if reads.is_empty() {
                 // Late only together with another one.
                 let first = self.order.late_use(&self.draft.module, &self.facts, uses, y, false);
@@ -476,9 +475,7 @@ impl Remover<'_> {
         let why = match self.order.constraint(&self.draft.module, &self.facts.graph, u.user, at) {
             Constraint::Same => Late::NotInPlace,
             Constraint::After => Late::After,
-            Constraint::Unordered
-                if self.draft.computation(u.user) == self.draft.computation(at) =>
-            {
+            Constraint::Unordered if self.draft.computation(u.user) == self.draft.computation(at) => {
                 Late::Unordered
             }
             _ => Late::Nested,

@@ -160,7 +160,8 @@ fn read_only_outputs(draft: &Draft, facts: &Facts, wanted: &mut Wanted) {
     for (sub, here) in draft.module.shapes.subshapes(draft.shape(root)).iter().enumerate() {
         let values = facts.dataflow.at(Position { instruction: root, sub: sub as u32 });
         if let Some(v) = values.iter().map(|v| facts.value(*v)).find(|v| is_read_only(draft, v)) {
-            let rule = Rule::ReadOnlyOutput { index: here.index.clone(), value: place(draft, v.defined_at()) };
+            let rule =
+                Rule::ReadOnlyOutput { index: here.index.clone(), value: place(draft, v.defined_at()) };
             wanted.entry(root).or_default().entry(sub as u32).or_insert(rule);
         }
     }

@@ -268,6 +268,9 @@ pub struct CopyStory {
     pub stands_as: Option<InstructionId>,
     /// What it copied when it was made.
     pub of: Place,
+    /// Copies that the module had already and that this one makes needless, by their numbers in
+    /// [`crate::Outcome::history`].
+    pub in_place_of: Vec<InstructionId>,
     /// The value that it saves, if there is one: what it reads, as dataflow sees it.
     pub protects: Option<Place>,
     /// Bytes that it writes.

@@ -38,6 +38,11 @@ pub enum Change {
         /// Where in the result.
         output: ShapeIndex,
     },
+    /// The two branches of a conditional change places, and what chooses between them is turned round.
+    SwapBranches {
+        /// The conditional.
+        at: InstructionId,
+    },
     /// Region analysis is turned on.
     AnalyseRegions,
 }
@@ -142,9 +147,8 @@ fn key(history: &Module, story: &CopyStory) -> String {
         Rule::LoopInit { at, index } | Rule::LoopParameter { at, index } | Rule::LoopResult { at, index } => {
             return format!("{} {}{index}", story.rule.name(), name(*at));
         }
-        Rule::BranchResult { at, branch, index } => {
-            return format!("branch-result {} {branch} {index}", name(*at));
-        }
+        // Of any branch: they may have changed places.
+        Rule::BranchResult { at, index, .. } => return format!("branch-result {} {index}", name(*at)),
         Rule::InPlaceOperand { at, operand, index } => {
             return format!("in-place-operand {} {operand} {index}", name(*at));
         }
@@ -196,6 +200,9 @@ impl Trials<'_> {
                 }
                 out.push(vec![Change::DropOutput { output: index.clone() }]);
             }
+            Rule::BranchResult { at, .. } if self.module.called(*at).len() == 2 => {
+                out.push(vec![Change::SwapBranches { at: *at }]);
+            }
             Rule::RepeatedOutput { index, .. } => {
                 out.push(vec![Change::DropOutput { output: index.clone() }]);
             }
@@ -224,7 +231,13 @@ impl Trials<'_> {
 
     fn for_clash(&self, outcome: &Outcome, clash: &Clash, out: &mut Vec<Vec<Change>>) {
         let Until::Reads(reads) = &clash.until else { return };
-        let writer = clash.written.instruction;
+        let mut writer = clash.written.instruction;
+        if let Some(made) = outcome.copies.iter().find(|s| s.copy == writer)
+            && let Rule::InPlaceOperand { at, .. } | Rule::LoopInit { at, .. } = made.rule
+        {
+            // Without its copy, this is what writes.
+            writer = at;
+        }
         let mut first = Vec::new();
         let mut drop = Vec::new();
         let mut can_go_first = self.is_given(writer);
@@ -344,6 +357,13 @@ impl Trials<'_> {
                     }
                     let (tuple, n) = operand?;
                     drop_read(&mut module, &mut orders, tuple, n)?;
+                }
+                Change::SwapBranches { at } => {
+                    let called: Vec<ComputationId> = module.called(*at).iter().rev().copied().collect();
+                    module.set_called(*at, &called);
+                    let mut operands = module.operands(*at).to_vec();
+                    operands.get_mut(1..)?.reverse();
+                    module.set_operands(*at, &operands);
                 }
                 Change::AnalyseRegions => options.region_analysis = RegionAnalysis::Always,
             }

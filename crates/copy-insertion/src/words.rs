@@ -11,17 +11,26 @@ pub fn rule(history: &Module, rule: &Rule) -> String {
     match rule {
         Rule::Given => "the module had it already".to_owned(),
         Rule::LoopInit { at, index } => {
-            format!("loop {} changes its state {index}, and must not write over what it starts from", name(at))
+            format!(
+                "loop {} changes its state {index}, and must not write over what it starts from",
+                name(at)
+            )
         }
         Rule::LoopParameter { at, index } => {
             format!("the body of loop {} may still read state {index} when the new one is written", name(at))
         }
         Rule::LoopResult { at, index } => {
-            format!("what the body of loop {} leaves as state {index} must get to the state's place", name(at))
+            format!(
+                "what the body of loop {} leaves as state {index} must get to the state's place",
+                name(at)
+            )
         }
         Rule::BranchResult { at, branch, index } => {
             let part = if index.is_root() { String::new() } else { format!(" {index}") };
-            format!("branch {branch} of {} gives its result{part} in the place that all branches share", name(at))
+            format!(
+                "branch {branch} of {} gives its result{part} in the place that all branches share",
+                name(at)
+            )
         }
         Rule::Transfer { at } => format!("transfer {} is under way and keeps its buffer", name(at)),
         Rule::InPlaceOperand { at, operand, .. } => {
@@ -126,6 +135,7 @@ pub fn change(module: &Module, change: &Change) -> String {
             format!("donate parameter {parameter}, {what}{part}, to output {output}")
         }
         Change::DropOutput { output } => format!("do not return output {output}"),
+        Change::SwapBranches { at } => format!("swap the branches of {}", name(at)),
         Change::AnalyseRegions => "turn on region analysis".to_owned(),
     }
 }
@@ -155,17 +165,24 @@ pub fn story(history: &Module, story: &CopyStory) -> String {
         history.computation_name(copy.computation)
     );
     out.push_str(&format!("  Copies {}.\n", story.of.label(history)));
+    if !story.in_place_of.is_empty() {
+        let names: Vec<&str> = story.in_place_of.iter().map(|i| history.name_of(*i)).collect();
+        out.push_str(&format!("  Does the work of {}, which the module had already.\n", names.join(" and ")));
+    }
     if let Some(value) = story.protects.as_ref().filter(|p| **p != story.of) {
         out.push_str(&format!("  Saves the value {}.\n", value.label(history)));
     }
     out.push_str(&format!("  Made because {}.\n", rule(history, &story.rule)));
     if !story.attempts.is_empty() {
-        let times = if story.attempts.len() == 1 { "once" } else { "in each round" };
+        let times = match story.attempts.len() {
+            1 => "once".to_owned(),
+            n => format!("{n} times"),
+        };
         let said = match story.attempts.last().map(|a| &a.outcome) {
             Some(AttemptOutcome::Refused) | None => "refused",
             Some(_) => "removed",
         };
-        out.push_str(&format!("  Tried {times} ({}), {said}.\n", story.attempts.len()));
+        out.push_str(&format!("  Tried {times}, {said}.\n"));
     }
     match (&story.refusal, story.fate) {
         (Some(r), Fate::Stayed) => out.push_str(&format!("  It stays: {}.\n", refusal(history, r))),

@@ -39,7 +39,7 @@ fn stage(name: &str) -> Result<Stage, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
-    let input = arguments.module.unanalysed(analysis::Orders::guess)?;
+    let input = arguments.module.unanalysed(copy_insertion::guess_orders)?;
     let Unanalysed { module, orders, target } = &input;
     let region_analysis =
         if arguments.region_analysis { RegionAnalysis::Always } else { RegionAnalysis::Never };
@@ -58,17 +58,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     say(&in_words(module, &outcome, &stayed))
 }
 
-/// `1 copy`, `2 copies`.
-fn copies(count: usize) -> String {
-    if count == 1 { "1 copy".to_owned() } else { format!("{count} copies") }
-}
-
 fn in_words(module: &Module, outcome: &Outcome, stayed: &[(&CopyStory, &Vec<Suggestion>)]) -> String {
     let count = |fate: Fate| outcome.copies.iter().filter(|s| s.fate == fate).count();
     let bytes: u64 = stayed.iter().map(|(s, _)| s.bytes).sum();
     let mut out = format!(
-        "{} stay and write {bytes} bytes; {} were removed, {} had no readers.\n",
-        copies(stayed.len()),
+        "Copies that stay: {}, writing {bytes} bytes; removed: {}; without readers: {}.\n",
+        stayed.len(),
         count(Fate::Removed),
         count(Fate::Dead)
     );
@@ -83,7 +78,6 @@ fn in_words(module: &Module, outcome: &Outcome, stayed: &[(&CopyStory, &Vec<Sugg
     }
     out
 }
-
 
 fn in_json(module: &Module, outcome: &Outcome, stayed: &[(&CopyStory, &Vec<Suggestion>)]) -> Value {
     let count = |fate: Fate| outcome.copies.iter().filter(|s| s.fate == fate).count();
@@ -118,6 +112,7 @@ fn told(module: &Module, history: &Module, story: &CopyStory, suggestions: &[Sug
         "bytes": story.bytes,
         "copies": label(&story.of),
         "saves": story.protects.as_ref().map(label),
+        "in_place_of": story.in_place_of.iter().map(|i| history.name_of(*i)).collect::<Vec<_>>(),
         "rule": rule(history, &story.rule),
         "attempts": story.attempts.len(),
         "refusal": story.refusal.as_ref().map(|r| refusal(history, r)),
@@ -174,8 +169,7 @@ fn refusal(history: &Module, refusal: &Refusal) -> Value {
 }
 
 fn clash_in_json(history: &Module, clash: &Clash) -> Value {
-    let mut out =
-        json!({"wanted": clash.wanted.label(history), "written": clash.written.label(history)});
+    let mut out = json!({"wanted": clash.wanted.label(history), "written": clash.written.label(history)});
     out["until"] = match &clash.until {
         Until::Unread => json!("unread"),
         Until::Result => json!("result"),
@@ -204,6 +198,7 @@ fn change(module: &Module, change: &Change) -> Value {
             json!({"donate": parameter, "index": index.to_string(), "output": output.to_string()})
         }
         Change::DropOutput { output } => json!({"drop_output": output.to_string()}),
+        Change::SwapBranches { at } => json!({"swap_branches": name(at)}),
         Change::AnalyseRegions => json!({"flag": "--region-analysis"}),
     }
 }
