@@ -2,7 +2,7 @@
 
 mod common;
 
-use checker::Verdict;
+use checker::{Verdict, Violation};
 use common::{Case, cases, cases_below, expect, words};
 use std::fmt::Write;
 use std::path::Path;
@@ -82,6 +82,24 @@ fn a_second_name_of_an_operand() {
         "wrong: step 6: maximum_multiply_fusion writes maximum_multiply_fusion to allocation 11 [0,4194304) while \
          it reads operand 1 (exponential_add_fusion, written at step 3) from allocation 11 [0,4194304)"
     );
+}
+
+/// The same rule in a smaller module, with what XLA:CPU (jaxlib 0.10.2) wrote for it; ours is the same. The compiled program
+/// really loses `a`: for 0 to 63 the last eight of its 64 sums were -119 to -126, and all should be -63.
+#[test]
+fn xla_itself_loses_a_second_reading() {
+    let file = |end| common::folder("lost").join(format!("second_reading.{end}"));
+    let case = Case::new("second_reading".into(), &file("hlo"), &file("txt"));
+    let report = case.report(&case.plan(), &case.facts());
+    assert!(report.forced.is_empty());
+    let Verdict::Wrong(violation) = report.verdict else { panic!("{}", words(&report.verdict)) };
+    assert_eq!(
+        violation.to_string(),
+        "step 4: out.5 writes out.5 to allocation 2 [0,256) while it reads operand 1 (a.1, written at step 1) from \
+         allocation 2 [0,256)"
+    );
+    assert!(matches!(*violation, Violation::OverOperand { is_second_reading: true, .. }));
+    assert_eq!(our_own(&case), case.dump);
 }
 
 /// `BUFFERSCOPE_CORPUS=DIR cargo test -p bufferscope-checker -- --ignored`

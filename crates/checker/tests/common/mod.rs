@@ -16,7 +16,7 @@ pub struct Case {
 }
 
 impl Case {
-    fn new(name: String, module: &Path, dump: &Path) -> Self {
+    pub fn new(name: String, module: &Path, dump: &Path) -> Self {
         let read = |path: &Path| std::fs::read_to_string(path).expect("a text");
         let module = hlo::read(&read(module)).module.expect("a module");
         Self { name, module, dump: read(dump) }
