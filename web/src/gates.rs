@@ -209,12 +209,64 @@ fn names(lesson: &Lesson) -> &'static (String, String) {
     &all[usize::from(lesson.number) - 1]
 }
 
+/// What the assigner says of a text, or what is wrong with it.
+pub type Answer = Result<Judged, Vec<Problem>>;
+
+/// How a lesson stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The pair goes in.
+    Passed,
+    /// A gate refuses it.
+    Stopped,
+    /// The text or the options cannot be read.
+    Broken,
+}
+
+/// How a lesson stands, and that in words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Verdict {
+    /// How.
+    pub outcome: Outcome,
+    /// In a sentence.
+    pub words: String,
+}
+
+/// What the assigner says of a lesson's module as it is now.
+pub fn verdict(lesson: &Lesson, answer: &Answer) -> Verdict {
+    let n = lesson.number;
+    let judged = match answer {
+        Ok(judged) => judged,
+        Err(problems) => {
+            let line = problems.first().map_or(0, |p| p.line);
+            let place = if line == 0 { "The options".to_owned() } else { format!("Line {line}") };
+            let words = format!("{place} cannot be read; nothing is decided.");
+            return Verdict { outcome: Outcome::Broken, words };
+        }
+    };
+    let Some(t) = judged.watched(lesson).map(|t| &judged.trials[t]) else {
+        let words = "Nothing is tried in this module any more.".to_owned();
+        return Verdict { outcome: Outcome::Stopped, words };
+    };
+    match t.gate {
+        None => Verdict { outcome: Outcome::Passed, words: format!("It passes: {}.", t.words) },
+        Some(g) if g == n => Verdict {
+            outcome: Outcome::Stopped,
+            words: format!("Gate {g} refuses {}: {}.", t.buffer, t.words),
+        },
+        Some(g) => Verdict {
+            outcome: Outcome::Stopped,
+            words: format!("Gate {n} has nothing to say, but gate {g} refuses {}: {}.", t.buffer, t.words),
+        },
+    }
+}
+
 fn problem(line: u32, column: u32, message: String) -> Vec<Problem> {
     vec![Problem { line, column, is_error: true, message }]
 }
 
 /// Lets the assigner decide about a text. What is wrong with it comes with its line; line 0 is the options.
-pub fn judge(text: &str, options: &str, presets: &str) -> Result<Judged, Vec<Problem>> {
+pub fn judge(text: &str, options: &str, presets: &str) -> Answer {
     let read = hlo::read(text);
     let errors: Vec<Problem> = read
         .diagnostics

@@ -144,7 +144,7 @@ mod view {
                 id="growth"
                 goal="find the placement by which the heap reaches its final size."
                 check=Signal::derive(puzzle)
-                hint="The big ones are placed first, so look early. Watch the last line of the algorithm: it says whether the heap grows. Once it has its final size, everything else goes into holes."
+                hint="Not every placement makes the heap grow: the sentence above the picture says so when it does. The big values are placed first, but holes get scarce later, too."
             />
             <p>
                 "Biggest first is a rule of thumb. So XLA packs a second time in another order, the longest-lived first, "
@@ -270,7 +270,13 @@ mod view {
         });
         let described = move || words.get().unwrap_or_default();
         view! {
-            <div class="placement-view">
+            <div
+                class="placement-view"
+                data-placement=move || placement.get().map(|p| p.to_string())
+                data-offset=move || step.with(|s| s.as_ref().map(|s| s.placement.offset.to_string()))
+                data-size=move || step.with(|s| s.as_ref().map(|s| s.placement.size.to_string()))
+                data-total=move || heap.with(|h| h.as_ref().map(|h| h.packing.total().to_string()))
+            >
                 <div class="placement-controls">
                     <Scrubber
                         label="Step"

@@ -40,7 +40,7 @@ mod view {
     use super::{FIRST, TITLE, gates};
     use crate::engine::Problem;
     use crate::figure::Figure;
-    use crate::gates::{At, COUNT, Judged, Lesson, QUESTIONS, Trial};
+    use crate::gates::{Answer, At, COUNT, Outcome, QUESTIONS, Trial};
     use crate::modules::FIRST_ID;
     use crate::scene;
     use crate::state::{Source, State};
@@ -57,13 +57,11 @@ mod view {
     /// A line's height in CSS pixels; the style sheet has the same.
     const LINE: f64 = 18.0;
 
-    type Answer = Result<Judged, Vec<Problem>>;
-
     pub fn chapter() -> AnyView {
         let wb = Workbench::for_figure("gates", State::new(Source::Shipped(FIRST_ID.to_owned())));
         wb.say_with(move || {
             let lesson = gates::lesson(gate_of(wb));
-            verdict(lesson, &answer_of(wb, lesson.number)).1
+            gates::verdict(lesson, &answer_of(wb, lesson.number)).words
         });
         wb.export(TITLE, move || {
             let lesson = gates::lesson(gate_of(wb));
@@ -176,30 +174,6 @@ mod view {
         gates::judge(&text_of(wb, n), &options_of(wb, n), &gates::lesson(n).first.presets)
     }
 
-    /// What the assigner says of a lesson's module, as a class and in words.
-    fn verdict(lesson: &Lesson, answer: &Answer) -> (&'static str, String) {
-        let n = lesson.number;
-        let judged = match answer {
-            Ok(judged) => judged,
-            Err(problems) => {
-                let line = problems.first().map_or(0, |p| p.line);
-                let place = if line == 0 { "The options".to_owned() } else { format!("Line {line}") };
-                return ("broken", format!("{place} cannot be read; nothing is decided."));
-            }
-        };
-        match judged.watched(lesson).map(|t| &judged.trials[t]) {
-            None => ("passed", "Nothing is tried in this module any more.".to_owned()),
-            Some(t) => match t.gate {
-                Some(g) if g == n => ("stopped", format!("Gate {g} refuses {}: {}.", t.buffer, t.words)),
-                Some(g) => (
-                    "stopped",
-                    format!("Gate {n} has nothing to say, but gate {g} refuses {}: {}.", t.buffer, t.words),
-                ),
-                None => ("passed", format!("It passes: {}.", t.words)),
-            },
-        }
-    }
-
     #[component]
     fn Gates() -> impl IntoView {
         let wb = use_workbench();
@@ -305,7 +279,7 @@ mod view {
     fn Card(n: u8, answer: Memo<Answer>) -> impl IntoView {
         let wb = use_workbench();
         let lesson = gates::lesson(n);
-        let verdict = Memo::new(move |_| verdict(lesson, &answer.get()));
+        let verdict = Memo::new(move |_| gates::verdict(lesson, &answer.get()));
         let problems = Memo::new(move |_| answer.get().err().unwrap_or_default());
         let options = Memo::new(move |_| options_of(wb, n));
         let options_changed = move |e: Event| {
@@ -362,19 +336,19 @@ mod view {
                     })}
                 <p
                     class="judgement"
-                    class:passed=move || verdict.get().0 == "passed"
-                    class:stopped=move || verdict.get().0 == "stopped"
+                    class:passed=move || verdict.get().outcome == Outcome::Passed
+                    class:stopped=move || verdict.get().outcome == Outcome::Stopped
                     role="status"
                     data-gate=n.to_string()
                 >
                     <span class="sign" aria-hidden="true">
-                        {move || match verdict.get().0 {
-                            "passed" => "✓ ",
-                            "stopped" => "✗ ",
-                            _ => "! ",
+                        {move || match verdict.get().outcome {
+                            Outcome::Passed => "✓ ",
+                            Outcome::Stopped => "✗ ",
+                            Outcome::Broken => "! ",
                         }}
                     </span>
-                    {move || verdict.get().1}
+                    {move || verdict.get().words}
                 </p>
                 <details class="advice">
                     <summary>"A way through"</summary>
@@ -507,7 +481,7 @@ mod view {
                 <tbody>
                     {(1..=COUNT)
                         .map(|n| {
-                            let said = move || verdict(gates::lesson(n), &answer_of(wb, n)).1;
+                            let said = move || gates::verdict(gates::lesson(n), &answer_of(wb, n)).words;
                             view! {
                                 <tr>
                                     <th scope="row" class="n">{n}</th>
