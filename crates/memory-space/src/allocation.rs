@@ -103,6 +103,9 @@ pub struct Allocation {
     pub uses: Vec<UseRef>,
     #[serde(skip)]
     pub(crate) group: Option<OffsetGroup>,
+    /// Of a trial: the position whose allocation it is copied from, if it is another.
+    #[serde(skip)]
+    pub(crate) source_position: Option<usize>,
 }
 
 impl Allocation {

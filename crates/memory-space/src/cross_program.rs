@@ -70,6 +70,7 @@ impl Engine<'_> {
             source: None,
             uses: Vec::new(),
             group: (space == Space::Alternate).then_some(group),
+            source_position: None,
         };
         let source = self.finalized.len();
         self.finalized.push(allocation(Kind::Pinned, Space::Default, 0, end, None));

@@ -86,6 +86,8 @@ pub enum RollBack {
     Repack,
     /// Some sites are inefficient.
     Inefficient,
+    /// A synchronous copy could not be made asynchronous.
+    Conversion,
 }
 
 /// What became of a cross-program candidate (17).

@@ -48,10 +48,14 @@ pub(crate) struct Booked {
 /// What is tried for one buffer, until it is final or taken back.
 #[derive(Debug)]
 pub(crate) struct Trial<'p> {
+    /// The buffer it is about; others may be tried with it.
     pub(crate) buffer: BufferIndex,
-    pub(crate) size: u64,
     pub(crate) retry: u32,
-    pub(crate) values: &'p [AllocationValue],
+    pub(crate) values: Vec<&'p AllocationValue>,
+    /// The buffer and place there of each of them.
+    pub(crate) owners: Vec<(BufferIndex, u32)>,
+    /// Copies that are to be made asynchronous.
+    pub(crate) pending: Vec<Pending>,
     /// The allocations of each position; a copy's source is a place in the same list.
     pub(crate) sequences: Vec<Vec<Allocation>>,
     /// Since when each position has been dealt with.
@@ -64,6 +68,19 @@ pub(crate) struct Trial<'p> {
     pub(crate) copies: Vec<Booked>,
     pub(crate) requirements: Vec<(ValueId, Time)>,
     pub(crate) steps: Vec<crate::decision::Step>,
+}
+
+/// A synchronous copy or slice that is tried as an asynchronous one (19).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    /// The position it reads, and the use.
+    pub(crate) position: usize,
+    pub(crate) usage: usize,
+    /// The position it defines.
+    pub(crate) target: usize,
+    pub(crate) earliest_time: Time,
+    pub(crate) latest_time: Time,
+    pub(crate) is_realized: bool,
 }
 
 /// Allocations that are packed together, at one offset (22).
@@ -90,6 +107,13 @@ pub(crate) struct Engine<'p> {
     pub(crate) rings: Vec<Ring>,
     pub(crate) edge_times: BTreeSet<Time>,
     pub(crate) cross_program_values: BTreeSet<ValueId>,
+    /// Buffers that have been dealt with.
+    is_done: Vec<bool>,
+    /// For each buffer, the position, if any, from which a synchronous copy could fill it.
+    conversion_sources: Vec<Option<(BufferIndex, u32, u32)>>,
+    /// Conversions given up: buffer, position and use.
+    failed_conversions: BTreeSet<(BufferIndex, u32, u32)>,
+    has_conversions: bool,
     pub(crate) decisions: Vec<Decision>,
     pub(crate) repacks: u32,
     pub(crate) successful_repacks: u32,
@@ -141,6 +165,10 @@ impl<'p> Engine<'p> {
             rings: Vec::new(),
             edge_times: BTreeSet::new(),
             cross_program_values: BTreeSet::new(),
+            is_done: vec![false; problem.buffers.len()],
+            conversion_sources: conversion_sources(problem),
+            failed_conversions: BTreeSet::new(),
+            has_conversions: false,
             decisions: Vec::new(),
             repacks: 0,
             successful_repacks: 0,
@@ -250,20 +278,90 @@ impl<'p> Engine<'p> {
         }
     }
 
+    /// Buffers that are tried together because of copies between them that could be asynchronous (19).
+    fn joint_buffers(&self, lead: BufferIndex) -> Vec<BufferIndex> {
+        let is_usable =
+            |index: BufferIndex| !self.is_done[index.index()] && self.not_considered(index).is_none();
+        let mut joint = vec![lead];
+        let mut at = 0;
+        while let Some(index) = joint.get(at).copied() {
+            at += 1;
+            let mut add = |other: BufferIndex| {
+                if is_usable(other) && !joint.contains(&other) {
+                    joint.push(other);
+                }
+            };
+            for (position, value) in self.buffer(index).allocation_values.iter().enumerate() {
+                for (usage_at, usage) in value.uses.iter().enumerate() {
+                    let key = (index, position as u32, usage_at as u32);
+                    if let Some(conversion) = usage.conversion
+                        && !self.failed_conversions.contains(&key)
+                    {
+                        add(conversion.target);
+                    }
+                }
+            }
+            if let Some(key) = self.conversion_sources[index.index()]
+                && !self.failed_conversions.contains(&key)
+            {
+                add(key.0);
+            }
+        }
+        let range = |index: &BufferIndex| {
+            let values = &self.buffer(*index).allocation_values;
+            let start = values.iter().map(|v| v.definition_time).min().unwrap_or(0);
+            let end = values.iter().flat_map(|v| v.uses.iter().map(|u| u.time)).max().unwrap_or(start);
+            (start, end)
+        };
+        joint.sort_by_key(range);
+        joint
+    }
+
     fn new_trial(&self, index: BufferIndex, retry: u32) -> Trial<'p> {
-        let buffer = self.buffer(index);
-        let values = &buffer.allocation_values[..];
+        let mut values: Vec<&'p AllocationValue> = Vec::new();
+        let mut owners = Vec::new();
+        let joint = self.joint_buffers(index);
+        for buffer in &joint {
+            for (position, value) in self.buffer(*buffer).allocation_values.iter().enumerate() {
+                values.push(value);
+                owners.push((*buffer, position as u32));
+            }
+        }
+        let mut pending = Vec::new();
+        for (position, value) in values.iter().enumerate() {
+            for (usage, conversion) in
+                value.uses.iter().enumerate().filter_map(|(i, u)| Some((i, u.conversion?)))
+            {
+                let key = (owners[position].0, owners[position].1, usage as u32);
+                let target =
+                    owners.iter().position(|owner| *owner == (conversion.target, conversion.position));
+                if let Some(target) = target
+                    && !self.failed_conversions.contains(&key)
+                {
+                    pending.push(Pending {
+                        position,
+                        usage,
+                        target,
+                        earliest_time: conversion.earliest_time,
+                        latest_time: conversion.latest_time,
+                        is_realized: false,
+                    });
+                }
+            }
+        }
+        pending.sort_by_key(|p| values[p.position].uses[p.usage].time);
         let mut all_use_times: Vec<Time> =
             values.iter().flat_map(|v| v.uses.iter().map(|u| u.time)).collect();
         all_use_times.sort_unstable();
         Trial {
             buffer: index,
-            size: buffer.size,
             retry,
-            values,
             sequences: vec![Vec::new(); values.len()],
             definition_times: values.iter().map(|v| v.definition_time).collect(),
             is_mirrored: vec![false; values.len()],
+            values,
+            owners,
+            pending,
             preferred_groups: BTreeMap::new(),
             all_use_times,
             chunks: Vec::new(),
@@ -273,14 +371,40 @@ impl<'p> Engine<'p> {
         }
     }
 
-    fn not_considered(&self, buffer: &Buffer) -> Option<NotConsidered> {
+    /// Gives up the first conversion of the trial that was not realized; `false` if there is none.
+    fn give_up_conversion(&mut self, trial: &Trial<'_>) -> bool {
+        let Some(p) = trial.pending.iter().find(|p| !p.is_realized) else { return false };
+        let (buffer, position) = trial.owners[p.position];
+        self.failed_conversions.insert((buffer, position, p.usage as u32))
+    }
+
+    /// Whether a slice of the buffer could be copied, which needs no place for the whole of it (9).
+    fn has_slice(&self, index: BufferIndex) -> bool {
+        let buffer = self.buffer(index);
+        buffer.allocation_values.iter().enumerate().any(|(position, value)| {
+            value.uses.iter().enumerate().any(|(usage_at, usage)| {
+                let key = (index, position as u32, usage_at as u32);
+                usage.conversion.is_some_and(|conversion| {
+                    let target = self.buffer(conversion.target);
+                    target.size < buffer.size
+                        && target.size <= self.available
+                        && target.is_allowed
+                        && !self.is_done[conversion.target.index()]
+                        && !self.failed_conversions.contains(&key)
+                })
+            })
+        })
+    }
+
+    fn not_considered(&self, index: BufferIndex) -> Option<NotConsidered> {
+        let buffer = self.buffer(index);
         if self.cross_program_values.contains(&buffer.value) {
             return Some(NotConsidered::CrossProgramPrefetched);
         }
         if !buffer.is_allowed {
             return Some(NotConsidered::NotAllowed);
         }
-        if buffer.size > self.available {
+        if buffer.size > self.available && !self.has_slice(index) {
             return Some(NotConsidered::TooLarge { size: buffer.size, available: self.available });
         }
         None
@@ -289,7 +413,10 @@ impl<'p> Engine<'p> {
     /// One buffer (9).
     fn allocate_buffer(&mut self, index: BufferIndex) -> Result<(), Error> {
         let buffer = self.buffer(index);
-        if let Some(reason) = self.not_considered(buffer) {
+        if self.is_done[index.index()] {
+            return Ok(());
+        }
+        if let Some(reason) = self.not_considered(index) {
             if buffer.is_pinned {
                 return Err(Error::PinnedDoesNotFit {
                     name: buffer.name.clone(),
@@ -304,17 +431,33 @@ impl<'p> Engine<'p> {
         while retry < self.problem.options.max_retries {
             self.prefetch_resource.begin_trial();
             self.eviction_resource.begin_trial();
+            // A conversion that was given up may have been the only reason to try.
+            if self.not_considered(index).is_some() {
+                break;
+            }
             let mut trial = self.new_trial(index, retry);
             self.require_for_conditional_outputs(&mut trial);
             let outcome = self.allocate_values(&mut trial)?;
+            if outcome.has(Outcome::SYNC_DATA_MOVE_REPLACEMENT) {
+                self.take_back(&mut trial, outcome, RollBack::Conversion);
+                // One conversion less each time, so this ends; without one it would not.
+                if !self.give_up_conversion(&trial) {
+                    retry += 1;
+                }
+                continue;
+            }
             if outcome.has(Outcome::REQUIRES_UNCOMMIT) {
                 self.take_back(&mut trial, outcome, RollBack::RequiresUncommit);
-                retry += 1;
+                trial.pending.iter_mut().for_each(|p| p.is_realized = false);
+                if retry == 0 || !self.give_up_conversion(&trial) {
+                    retry += 1;
+                }
                 continue;
             }
             let may_repack =
                 outcome.has(Outcome::OUT_OF_MEMORY) || self.problem.options.repack_after_every_allocation;
-            if may_repack && !has_repacked && self.repacks < self.problem.options.max_repacks {
+            let has_budget = self.repacks < self.problem.options.max_repacks && !self.has_conversions;
+            if may_repack && !has_repacked && has_budget {
                 self.take_back(&mut trial, outcome, RollBack::Repack);
                 has_repacked = true;
                 self.repacks += 1;
@@ -323,13 +466,14 @@ impl<'p> Engine<'p> {
                 }
                 continue;
             }
-            if self.forbid_inefficient_sites(&trial) {
+            if trial.pending.is_empty() && self.forbid_inefficient_sites(&trial) {
                 self.take_back(&mut trial, outcome, RollBack::Inefficient);
                 continue;
             }
             self.finalize(trial);
             break;
         }
+        self.is_done[index.index()] = true;
         Ok(())
     }
 
@@ -343,38 +487,77 @@ impl<'p> Engine<'p> {
         });
     }
 
+    /// What is asked for a position, in order of time: the position whose use it is, the use, and whether the value is only
+    /// kept until then. A copy that is to be asynchronous brings the uses of its result along (19).
+    fn work_list(trial: &Trial<'_>, position: usize) -> Vec<(usize, usize, bool)> {
+        let mut list = Vec::new();
+        for usage in 0..trial.values[position].uses.len() {
+            let pending = trial.pending.iter().find(|p| p.position == position && p.usage == usage);
+            list.push((position, usage, pending.is_some()));
+            if let Some(pending) = pending {
+                let uses = trial.values[pending.target].uses.len();
+                list.extend((0..uses).map(|usage| (pending.target, usage, false)));
+            }
+        }
+        list.sort_by_key(|(of, usage, _)| trial.values[*of].uses[*usage].time);
+        list
+    }
+
     /// All positions of the buffer, all uses of each (10).
     fn allocate_values(&mut self, trial: &mut Trial<'p>) -> Result<Outcome, Error> {
         let mut total = Outcome::SUCCESS;
         for position in 0..trial.values.len() {
-            if trial.is_mirrored[position] {
+            if trial.is_mirrored[position] || trial.pending.iter().any(|p| p.target == position) {
                 continue;
             }
-            let value = &trial.values[position];
-            let mut order: Vec<usize> = (0..value.uses.len()).collect();
-            order.sort_by_key(|at| value.uses[*at].time);
+            let value = trial.values[position];
             let mut previous: Option<&'p Use> = None;
-            if let Some(first) = order.first()
-                && !value.is_position_allowed
-            {
+            if !value.uses.is_empty() && !value.is_position_allowed {
                 let reason = RequirementReason::PositionNotAllowed;
                 let required = Required { space: Space::Default, group: None, reason };
-                let _ = first;
                 self.require(trial, value.value, value.definition_time, required);
             }
-            for usage_at in order {
-                let usage = &value.uses[usage_at];
+            for (of, usage_at, is_extend_only) in Self::work_list(trial, position) {
+                let usage = &trial.values[of].uses[usage_at];
                 if usage.kind == crate::problem::UseKind::Trivial {
                     continue;
                 }
-                let request = self.request(trial, position, usage_at, previous);
+                let mut request = self.request(trial, position, of, usage_at, previous);
+                request.is_extend_only = is_extend_only;
+                if let Some(pending) = trial.pending.iter().find(|p| p.target == of && of != position) {
+                    request.earliest_prefetch = request.earliest_prefetch.max(Some(pending.earliest_time));
+                    request.required_copy_by = Some(pending.latest_time);
+                    request.latest_prefetch = request.latest_prefetch.min(pending.latest_time);
+                }
                 trial.steps.clear();
                 let outcome = self.allocate_segment(trial, &request);
-                let uncommit = !outcome.has(Outcome::REQUIRES_UNCOMMIT)
-                    && !self.after_segment(trial, &request, previous, outcome);
+                total |= outcome;
+                let mut moves_to = None;
+                if request.required_copy_by.is_some() && !outcome.has(Outcome::REQUIRES_UNCOMMIT) {
+                    // There is to be one copy; a second use that needs another makes the conversion fail.
+                    let is_second = trial.pending.iter().any(|p| p.target == of && p.is_realized);
+                    let is_realized = !is_second
+                        && outcome.is_success()
+                        && trial.sequences[position]
+                            .last()
+                            .is_some_and(|a| a.is_copy_like() && a.space == Space::Alternate);
+                    moves_to = is_realized.then_some(of);
+                    for pending in trial.pending.iter_mut().filter(|p| p.target == of) {
+                        pending.is_realized = is_realized;
+                    }
+                    if !is_realized {
+                        total |= Outcome::REQUIRES_UNCOMMIT | Outcome::SYNC_DATA_MOVE_REPLACEMENT;
+                    }
+                }
+                if !is_extend_only
+                    && !total.has(Outcome::REQUIRES_UNCOMMIT)
+                    && !self.after_segment(trial, &request, previous, outcome)
+                {
+                    total |= Outcome::REQUIRES_UNCOMMIT;
+                }
                 let steps = std::mem::take(&mut trial.steps);
                 self.decisions.push(Decision::Segment(Segment {
-                    buffer: trial.buffer,
+                    buffer: trial.owners[position].0,
                     value: value.value,
                     position: value.name.clone(),
                     usage: usage.name.clone(),
@@ -385,20 +568,26 @@ impl<'p> Engine<'p> {
                     outcome,
                     steps,
                 }));
-                total |= outcome;
-                if uncommit {
-                    total |= Outcome::REQUIRES_UNCOMMIT;
-                }
                 if total.has(Outcome::REQUIRES_UNCOMMIT) {
                     return Ok(total);
+                }
+                // The copy is what defines its result from now on.
+                if let Some(target) = moves_to
+                    && let Some(mut copy) = trial.sequences[position].pop()
+                {
+                    copy.source_position = Some(position);
+                    trial.sequences[target].push(copy);
                 }
                 if request.require_no_copy && !total.is_success() {
                     let name = self.buffer(trial.buffer).name.clone();
                     return Err(Error::PinnedDoesNotFit { name, outcome: total });
                 }
-                trial.definition_times[position] = usage.time;
+                trial.definition_times[of] = usage.time;
                 previous = Some(usage);
             }
+        }
+        if trial.pending.iter().any(|p| !p.is_realized) {
+            total |= Outcome::REQUIRES_UNCOMMIT | Outcome::SYNC_DATA_MOVE_REPLACEMENT;
         }
         Ok(total)
     }
@@ -408,10 +597,21 @@ impl<'p> Engine<'p> {
         let base_ring = self.rings.len();
         let mut ring_of: BTreeMap<OffsetGroup, usize> = BTreeMap::new();
         let mut in_alternate = 0;
-        for sequence in trial.sequences {
-            let base = self.finalized.len();
+        // What a converted copy defines comes last.
+        let mut order: Vec<usize> = (0..trial.sequences.len()).collect();
+        order.sort_by_key(|position| trial.pending.iter().any(|p| p.target == *position));
+        let mut bases = vec![0; order.len()];
+        let mut next = self.finalized.len();
+        for position in &order {
+            bases[*position] = next;
+            next += trial.sequences[*position].len();
+        }
+        let mut sequences = trial.sequences;
+        for position in order {
+            let sequence = std::mem::take(&mut sequences[position]);
             for mut allocation in sequence {
-                allocation.source = allocation.source.map(|at| base + at);
+                let home = allocation.source_position.unwrap_or(position);
+                allocation.source = allocation.source.map(|at| bases[home] + at);
                 allocation.offset = allocation.group.map(|group| self.offset(group));
                 if allocation.space == Space::Alternate {
                     in_alternate += 1;
@@ -429,6 +629,10 @@ impl<'p> Engine<'p> {
                 self.finalized.push(allocation);
             }
         }
+        for (buffer, _) in &trial.owners {
+            self.is_done[buffer.index()] = true;
+        }
+        self.has_conversions |= !trial.pending.is_empty();
         self.decisions.push(Decision::Finalized { buffer: trial.buffer, in_alternate });
     }
 
@@ -456,32 +660,47 @@ impl<'p> Engine<'p> {
         (start, end): (Time, Time),
         group: Option<OffsetGroup>,
     ) -> Allocation {
-        let value = &trial.values[position];
+        let value = trial.values[position];
+        let buffer = self.buffer(trial.owners[position].0);
         Allocation {
             kind,
             space,
-            buffer: Some(trial.buffer),
-            id: self.buffer(trial.buffer).id,
+            buffer: Some(trial.owners[position].0),
+            id: buffer.id,
             value: Some(value.value),
             position: value.name.clone(),
             definition_time: value.definition_time,
             start,
             end,
-            size: trial.size,
+            size: buffer.size,
             offset: group.map(|group| self.offset(group)),
             copy: None,
             slices: Vec::new(),
             source: None,
             uses: Vec::new(),
             group,
+            source_position: None,
         }
     }
 
     pub(crate) fn use_ref(trial: &Trial<'_>, request: &Request) -> UseRef {
-        UseRef::Buffer {
-            buffer: trial.buffer,
-            position: request.position as u32,
-            usage: request.usage as u32,
+        let (buffer, position) = trial.owners[request.use_position];
+        UseRef::Buffer { buffer, position, usage: request.usage as u32 }
+    }
+}
+
+/// For each buffer, the position and use from which a synchronous copy could fill it.
+fn conversion_sources(problem: &Problem) -> Vec<Option<(BufferIndex, u32, u32)>> {
+    let mut sources = vec![None; problem.buffers.len()];
+    for (index, buffer) in problem.buffers.iter().enumerate() {
+        for (position, value) in buffer.allocation_values.iter().enumerate() {
+            for (usage_at, usage) in value.uses.iter().enumerate() {
+                if let Some(conversion) = usage.conversion {
+                    sources[conversion.target.index()] =
+                        Some((BufferIndex(index as u32), position as u32, usage_at as u32));
+                }
+            }
         }
     }
+    sources
 }

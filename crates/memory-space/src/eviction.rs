@@ -16,8 +16,8 @@ impl<'p> Engine<'p> {
         };
         let (start, end) = (previous.start, previous.end);
         let Some(group) = previous.group else { return Outcome::OUT_OF_ASYNC_COPIES };
-        let chunk = Chunk { offset: self.offset(group), size: trial.size };
-        let size = trial.size;
+        let chunk = Chunk { offset: self.offset(group), size: previous.size };
+        let size = previous.size;
         let preferred_end = self
             .intervals
             .preferred_eviction_end(size, start, request.end, trial.retry)

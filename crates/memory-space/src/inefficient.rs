@@ -55,7 +55,7 @@ impl Engine<'_> {
 fn groups(trial: &Trial<'_>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (position, sequence) in trial.sequences.iter().enumerate() {
-        let value = &trial.values[position];
+        let value = trial.values[position];
         for allocation in sequence {
             let is_alternate = allocation.space == Space::Alternate;
             let is_copy = allocation.is_copy_like();

@@ -16,7 +16,10 @@ mod allocation;
 mod cross_program;
 mod decision;
 mod engine;
+
 mod eviction;
+#[doc(hidden)]
+pub mod fuzzing;
 mod heap;
 mod inefficient;
 mod interval;

@@ -67,7 +67,7 @@ impl<'p> Engine<'p> {
             trial.steps.push(Step::NoCopy(evidence));
             outcome
         };
-        let value = &trial.values[request.position];
+        let value = trial.values[request.position];
         let previous = trial.sequences[request.position].last();
         if let Some(previous) = previous {
             if previous.space != Space::Alternate {
@@ -93,7 +93,7 @@ impl<'p> Engine<'p> {
             }
             group = previous.group;
         }
-        let size = trial.size;
+        let size = previous.map_or(request.size, |previous| previous.size);
         let only_at = group.map(|group| self.offset(group));
         let place = match only_at {
             Some(offset) => self
@@ -117,7 +117,9 @@ impl<'p> Engine<'p> {
         match sequence.last_mut() {
             Some(previous) if continues => {
                 previous.extend(request.end);
-                previous.uses.push(use_ref);
+                if !request.is_extend_only {
+                    previous.uses.push(use_ref);
+                }
             }
             _ => {
                 let group = group.unwrap_or_else(|| self.new_group(offset));
@@ -130,7 +132,9 @@ impl<'p> Engine<'p> {
                     times,
                     Some(group),
                 );
-                pinned.uses.push(use_ref);
+                if !request.is_extend_only {
+                    pinned.uses.push(use_ref);
+                }
                 trial.sequences[request.position].push(pinned);
             }
         }

@@ -60,11 +60,13 @@ impl<'p> Engine<'p> {
         preferred: Option<OffsetGroup>,
         tried: &mut Vec<Try>,
     ) -> (PrefetchWindow, Result<Solution, Outcome>) {
-        let buffer = self.buffer(trial.buffer);
-        let usage = &trial.values[request.position].uses[request.usage];
+        let buffer = self.buffer(trial.owners[request.position].0);
+        let usage = &trial.values[request.use_position].uses[request.usage];
         let done = request.latest_prefetch;
-        let size = trial.size;
-        let slices: &[u64] = if buffer.slices.len() >= 2 { &buffer.slices } else { &[] };
+        let size = request.size;
+        // A slice that is made asynchronous is not sliced once more; a copy is.
+        let slices: &[u64] =
+            if buffer.slices.len() >= 2 && buffer.size == size { &buffer.slices } else { &[] };
         let available = trial.sequences[request.position][default].available_time();
         let mut earliest = request.earliest_prefetch.map_or(available, |time| time.max(available));
         if done <= earliest + 1 {
@@ -289,7 +291,7 @@ impl<'p> Engine<'p> {
         preferred: Option<OffsetGroup>,
         solution: Solution,
     ) -> PrefetchResult {
-        let (done, end, size) = (request.latest_prefetch, request.end, trial.size);
+        let (done, end, size) = (request.latest_prefetch, request.end, request.size);
         let position = request.position;
         let offset = match &solution {
             Solution::Whole { offset, .. } => *offset,
@@ -302,6 +304,7 @@ impl<'p> Engine<'p> {
         };
         let mut copy =
             self.new_allocation(trial, position, kind, Space::Alternate, (start + 1, end), Some(group));
+        copy.size = size;
         copy.source = Some(default);
         copy.uses.push(Self::use_ref(trial, request));
         let (total, slice_starts) = match solution {
@@ -314,7 +317,7 @@ impl<'p> Engine<'p> {
                 (seconds, Vec::new())
             }
             Solution::Sliced { starts, place, seconds } => {
-                let sizes = &self.buffer(trial.buffer).slices;
+                let sizes = &self.buffer(trial.owners[position].0).slices;
                 let last = starts[starts.len() - 1];
                 for (chunk, time) in sliced::chunks(&place, sizes).into_iter().zip(&place.time_of_rank) {
                     let start = starts[*time];

@@ -281,6 +281,21 @@ pub struct Use {
     pub bytes_accessed: Option<u64>,
     /// What the loop optimiser decided.
     pub loop_hint: Option<LoopHint>,
+    /// The use is a synchronous copy or slice that could be an asynchronous one (19).
+    pub conversion: Option<Conversion>,
+}
+
+/// A synchronous copy or slice that could be made asynchronous (19).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// The buffer of its result.
+    pub target: BufferIndex,
+    /// The position there that it defines.
+    pub position: u32,
+    /// When the last of its operands is there.
+    pub earliest_time: Time,
+    /// When the result must be there at the latest.
+    pub latest_time: Time,
 }
 
 impl Use {
@@ -297,6 +312,7 @@ impl Use {
             is_allowed: true,
             bytes_accessed: None,
             loop_hint: None,
+            conversion: None,
         }
     }
 }
@@ -554,6 +570,14 @@ impl Problem {
                 for usage in &value.uses {
                     for time in [usage.time, usage.corrected_time, usage.latest_prefetch_time] {
                         check(&usage.name, time, 0, end)?;
+                    }
+                    if let Some(conversion) = usage.conversion {
+                        check(&usage.name, conversion.latest_time, 0, end)?;
+                        let target = self.buffers.get(conversion.target.index());
+                        let position = conversion.position as usize;
+                        if target.is_none_or(|target| position >= target.allocation_values.len()) {
+                            return bad("conversion");
+                        }
                     }
                     for alias in &usage.aliases {
                         check(&usage.name, alias.time, 0, end)?;

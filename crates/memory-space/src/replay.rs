@@ -5,10 +5,11 @@
 //! optimiser decided. `trace` has every segment request with its result, `expected` the final table of alternate memory.
 
 use crate::problem::{
-    AllocationValue, Buffer, ComputationId, CrossProgramCandidate, Error, Instruction, IntervalRule,
-    LoopHint, Options, Problem, Requirement, RequirementReason, Space, Use, UseKind, ValueId,
+    Alias, AllocationValue, BranchUse, Buffer, BufferIndex, ComputationId, Conversion, CrossProgramCandidate,
+    Error, Instruction, IntervalRule, LoopHint, Options, Problem, Requirement, RequirementReason, Space, Use,
+    UseKind, ValueId,
 };
-use crate::{Assignment, Decision, Time, assign};
+use crate::{Assignment, Decision, Step, Time, assign};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,6 +46,17 @@ pub struct Input {
     required: Vec<RequiredInput>,
     #[serde(default)]
     loop_optimized_uses: BTreeMap<String, LoopInput>,
+    /// The computation of each instruction; all in one if it is missing.
+    #[serde(default)]
+    computations: Vec<u32>,
+    /// How deep each instruction is nested, and how deep in while loops.
+    #[serde(default)]
+    nest: Vec<u32>,
+    #[serde(default)]
+    while_nest: Vec<u32>,
+    /// Times of while loops, conditionals and calls.
+    #[serde(default)]
+    control_flow: Vec<Time>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -64,7 +76,29 @@ struct BufferInput {
     name: String,
     size: u64,
     alternate_memory_benefit: f32,
+    #[serde(default)]
     definition_time: Time,
+    #[serde(default)]
+    uses: Vec<UseInput>,
+    /// All positions; if there are none, the buffer has one, with the definition and uses above.
+    #[serde(default)]
+    positions: Vec<PositionInput>,
+    /// In how many equal slices it can be copied; by the options if it is missing.
+    #[serde(default)]
+    slices: Option<usize>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct PositionInput {
+    value: u32,
+    name: String,
+    definition_time: Time,
+    #[serde(default)]
+    computation: u32,
+    #[serde(default)]
+    bytes_accessed: Option<u64>,
+    #[serde(default)]
+    is_contiguous: bool,
     uses: Vec<UseInput>,
 }
 
@@ -73,9 +107,32 @@ struct UseInput {
     time: Time,
     #[serde(rename = "use")]
     usage: String,
+    #[serde(default)]
     elapsed_reduction: f32,
     #[serde(default)]
     bytes_accessed: Option<u64>,
+    #[serde(default)]
+    corrected_time: Option<Time>,
+    #[serde(default)]
+    latest_prefetch_time: Option<Time>,
+    /// Positions that must agree: value and time.
+    #[serde(default)]
+    aliases: Vec<(u32, Time)>,
+    /// `plain`, `trivial`, `while`, `conditional` or `call`; by the name if it is missing.
+    #[serde(default)]
+    kind: Option<String>,
+    /// A copy or slice that may be made asynchronous: the value of its result.
+    #[serde(default)]
+    conversion: Option<u32>,
+    #[serde(default)]
+    body: u32,
+    #[serde(default)]
+    parameter_time: Time,
+    #[serde(default)]
+    first_use_time: Option<Time>,
+    /// Of a conditional: parameter and first use of each branch.
+    #[serde(default)]
+    branches: Vec<(Time, Time)>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -208,7 +265,35 @@ impl Input {
         if !(2..=64).contains(&count) || size < least || !size.is_multiple_of(count) {
             return Vec::new();
         }
-        vec![size / count; count as usize]
+        equal_slices(size, count as usize)
+    }
+
+    fn positions(&self, b: &BufferInput) -> Vec<AllocationValue> {
+        if b.positions.is_empty() {
+            return vec![AllocationValue {
+                value: ValueId(b.value),
+                name: b.name.clone(),
+                definition_time: b.definition_time,
+                computation: ComputationId(0),
+                uses: b.uses.iter().map(|u| self.usage(u)).collect(),
+                is_contiguous: false,
+                is_position_allowed: true,
+                bytes_accessed: None,
+                branch_roots: Vec::new(),
+            }];
+        }
+        let position = |p: &PositionInput| AllocationValue {
+            value: ValueId(p.value),
+            name: p.name.clone(),
+            definition_time: p.definition_time,
+            computation: ComputationId(p.computation),
+            uses: p.uses.iter().map(|u| self.usage(u)).collect(),
+            is_contiguous: p.is_contiguous,
+            is_position_allowed: true,
+            bytes_accessed: p.bytes_accessed,
+            branch_roots: Vec::new(),
+        };
+        b.positions.iter().map(position).collect()
     }
 
     fn problem(&self) -> Problem {
@@ -218,10 +303,10 @@ impl Input {
                 name: name.clone(),
                 elapsed_seconds: seconds,
                 copy_seconds: seconds,
-                is_control_flow: false,
-                computation: ComputationId(0),
-                nest: 0,
-                while_nest: 0,
+                is_control_flow: self.control_flow.contains(&(time as Time)),
+                computation: ComputationId(self.computations.get(time).copied().unwrap_or(0)),
+                nest: self.nest.get(time).copied().unwrap_or(0),
+                while_nest: self.while_nest.get(time).copied().unwrap_or(0),
             }
         });
         let buffers = self.buffers.iter().map(|b| Buffer {
@@ -232,18 +317,11 @@ impl Input {
             benefit: b.alternate_memory_benefit,
             is_allowed: true,
             is_pinned: false,
-            slices: self.slices(b.size),
-            allocation_values: vec![AllocationValue {
-                value: ValueId(b.value),
-                name: b.name.clone(),
-                definition_time: b.definition_time,
-                computation: ComputationId(0),
-                uses: b.uses.iter().map(|u| self.usage(u)).collect(),
-                is_contiguous: false,
-                is_position_allowed: true,
-                bytes_accessed: None,
-                branch_roots: Vec::new(),
-            }],
+            slices: match b.slices {
+                Some(count) => equal_slices(b.size, count),
+                None => self.slices(b.size),
+            },
+            allocation_values: self.positions(b),
         });
         let required = self.required.iter().map(|r| Requirement {
             value: ValueId(r.value),
@@ -282,6 +360,22 @@ impl Input {
         neighbour.map_or(value, |b| value.wrapping_sub(b.value).wrapping_add(b.id))
     }
 
+    /// The buffer and position that a copy or slice at `time` defines.
+    fn conversion(&self, value: u32, time: Time) -> Option<Conversion> {
+        self.buffers.iter().enumerate().find_map(|(target, b)| {
+            let (position, uses) = if b.positions.is_empty() {
+                (b.value == value).then_some((0, &b.uses))?
+            } else {
+                let is_it = |p: &PositionInput| p.value == value && p.definition_time == time;
+                let position = b.positions.iter().position(is_it)?;
+                (position, &b.positions[position].uses)
+            };
+            let latest_time = uses.iter().map(|u| u.time).min()?;
+            let (target, position) = (BufferIndex(target as u32), position as u32);
+            Some(Conversion { target, position, earliest_time: -1, latest_time })
+        })
+    }
+
     fn usage(&self, u: &UseInput) -> Use {
         let hint = self.loop_optimized_uses.get(&u.usage).map(|hint| match hint.kind.as_str() {
             "prefetch" => LoopHint::Prefetch { start: u.time - hint.loop_index + hint.start },
@@ -292,11 +386,45 @@ impl Input {
         usage.elapsed_reduction = u.elapsed_reduction;
         usage.bytes_accessed = u.bytes_accessed;
         usage.loop_hint = hint;
-        if u.usage.starts_with("bitcast.") || u.usage.starts_with("bitcast,") {
-            usage.kind = UseKind::Trivial;
-        }
+        usage.corrected_time = u.corrected_time.unwrap_or(u.time);
+        usage.latest_prefetch_time = u.latest_prefetch_time.unwrap_or(u.time);
+        usage.aliases =
+            u.aliases.iter().map(|(value, time)| Alias { value: ValueId(*value), time: *time }).collect();
+        let is_bitcast = u.usage.starts_with("bitcast.") || u.usage.starts_with("bitcast,");
+        usage.conversion = u.conversion.and_then(|value| self.conversion(value, u.time));
+        usage.kind = match u.kind.as_deref() {
+            Some("trivial") => UseKind::Trivial,
+            Some("while") => UseKind::While {
+                body: ComputationId(u.body),
+                parameter_time: u.parameter_time,
+                first_use_time: u.first_use_time,
+                is_unchanged: false,
+            },
+            Some("conditional") => UseKind::Conditional {
+                branches: u
+                    .branches
+                    .iter()
+                    .map(|(parameter_time, first_use_time)| BranchUse {
+                        parameter_time: *parameter_time,
+                        first_use_time: *first_use_time,
+                    })
+                    .collect(),
+            },
+            Some("call") => UseKind::Call,
+            None if is_bitcast => UseKind::Trivial,
+            _ => UseKind::Plain,
+        };
         usage
     }
+}
+
+/// A buffer in equal parts; none if it does not divide.
+fn equal_slices(size: u64, count: usize) -> Vec<u64> {
+    let parts = count as u64;
+    if !(2..=64).contains(&count) || !size.is_multiple_of(parts) {
+        return Vec::new();
+    }
+    vec![size / parts; count]
 }
 
 fn reason(text: &str) -> RequirementReason {
@@ -317,10 +445,11 @@ pub fn table(assignment: &Assignment) -> Vec<Row> {
     assignment.in_alternate().filter_map(row).collect()
 }
 
-/// Every segment request with its result, in order.
+/// Every segment request with its result, in order. A second operand of an instruction asks for nothing, and XLA does not
+/// log it.
 pub fn trace(assignment: &Assignment) -> Vec<TraceEntry> {
     let entry = |decision: &Decision| match decision {
-        Decision::Segment(segment) => Some(TraceEntry {
+        Decision::Segment(segment) if segment.steps != [Step::SameInstruction] => Some(TraceEntry {
             value: segment.value.0,
             usage: segment.usage.clone(),
             start: segment.start,

@@ -46,6 +46,7 @@ impl Engine<'_> {
                 source: None,
                 uses: Vec::new(),
                 group: Some(group),
+                source_position: None,
             });
             if at_same_offset {
                 shared.members.push(member);

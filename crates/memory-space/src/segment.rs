@@ -10,7 +10,14 @@ use crate::{Outcome, Time};
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) position: usize,
+    /// The position whose use it is: another one, if a copy to that is to be made asynchronous.
+    pub(crate) use_position: usize,
     pub(crate) usage: usize,
+    pub(crate) size: u64,
+    /// Only keep the value until then; nobody reads it.
+    pub(crate) is_extend_only: bool,
+    /// There must be a copy, done by then.
+    pub(crate) required_copy_by: Option<Time>,
     pub(crate) start: Time,
     pub(crate) end: Time,
     pub(crate) latest_prefetch: Time,
@@ -47,11 +54,12 @@ impl<'p> Engine<'p> {
         &mut self,
         trial: &mut Trial<'p>,
         position: usize,
+        of: usize,
         usage_at: usize,
         previous: Option<&Use>,
     ) -> Request {
-        let value = &trial.values[position];
-        let usage = &value.uses[usage_at];
+        let value = trial.values[position];
+        let usage = &trial.values[of].uses[usage_at];
         let aliased = usage.aliases.iter().filter_map(|alias| self.required_at(alias.value, alias.time));
         let preferred_group = aliased
             .filter_map(|required| required.group)
@@ -59,8 +67,12 @@ impl<'p> Engine<'p> {
             .or_else(|| trial.preferred_groups.get(&value.computation.0).copied());
         let mut request = Request {
             position,
+            use_position: of,
             usage: usage_at,
-            start: trial.definition_times[position].min(usage.corrected_time),
+            size: self.buffer(trial.owners[of].0).size,
+            is_extend_only: false,
+            required_copy_by: None,
+            start: trial.definition_times[of].min(usage.corrected_time),
             end: usage.corrected_time,
             latest_prefetch: usage.latest_prefetch_time.min(usage.corrected_time),
             allow_no_copy: true,
@@ -137,10 +149,10 @@ impl<'p> Engine<'p> {
             return false;
         }
         Self::inside(trial, previous).any(|position| {
-            let value = &trial.values[position];
+            let value = trial.values[position];
             let is_required_default = self
                 .required
-                .range((value.value, Time::MIN)..=(value.value, Time::MAX))
+                .range((value.value, value.definition_time)..(value.value, previous.time))
                 .any(|(_, required)| required.space == Space::Default);
             is_required_default
                 || !value.is_position_allowed
@@ -150,7 +162,7 @@ impl<'p> Engine<'p> {
 
     /// The result of a conditional is where all branches leave it (16).
     pub(crate) fn require_for_conditional_outputs(&mut self, trial: &mut Trial<'p>) {
-        for value in trial.values {
+        for value in trial.values.clone() {
             let roots = &value.branch_roots;
             let is_default = |this: &Self, value, time| {
                 this.required_at(value, time).is_some_and(|r| r.space == Space::Default)
@@ -170,8 +182,8 @@ impl<'p> Engine<'p> {
     }
 
     fn required_for_end(&self, trial: &Trial<'_>, request: &Request) -> Result<Option<(Time, Required)>, ()> {
-        let value = &trial.values[request.position];
-        let usage = &value.uses[request.usage];
+        let value = trial.values[request.position];
+        let usage = &trial.values[request.use_position].uses[request.usage];
         let own = self.required_at(value.value, request.end).map(|r| (request.end, r));
         let mut found = own;
         for alias in &usage.aliases {
@@ -193,12 +205,14 @@ impl<'p> Engine<'p> {
     /// Decides about one segment (11).
     pub(crate) fn allocate_segment(&mut self, trial: &mut Trial<'p>, request: &Request) -> Outcome {
         let position = request.position;
-        let value = &trial.values[position];
+        let value = trial.values[position];
         let use_ref = Self::use_ref(trial, request);
         if request.start == request.end
             && let Some(live) = live_at(&trial.sequences[position], request.end)
         {
-            trial.sequences[position][live].uses.push(use_ref);
+            if !request.is_extend_only {
+                trial.sequences[position][live].uses.push(use_ref);
+            }
             trial.steps.push(Step::SameInstruction);
             return Outcome::SUCCESS;
         }
@@ -236,7 +250,7 @@ impl<'p> Engine<'p> {
             Some((_, Required { group: Some(group), .. })) => Some(*group),
             _ => request.preferred_group,
         };
-        if may_stay && request.allow_no_copy {
+        if may_stay && request.allow_no_copy && request.required_copy_by.is_none() {
             let result = self.stay(trial, request, preferred);
             if result.is_success() || request.require_no_copy {
                 return result;
@@ -270,7 +284,8 @@ impl<'p> Engine<'p> {
             return outcome | Outcome::REQUIRES_UNCOMMIT;
         }
         let Some(default) = default else { return outcome | Outcome::REQUIRES_UNCOMMIT };
-        if request.allow_prefetch && !value.is_contiguous && !is_default(end_space) {
+        let may_prefetch = request.allow_prefetch && !value.is_contiguous && !request.is_extend_only;
+        if may_prefetch && !is_default(end_space) {
             let result = self.prefetch(trial, request, default, preferred);
             if result.is_success() {
                 return result;
@@ -284,7 +299,9 @@ impl<'p> Engine<'p> {
         }
         let allocation = &mut trial.sequences[position][default];
         allocation.extend(request.end);
-        allocation.uses.push(use_ref);
+        if !request.is_extend_only {
+            allocation.uses.push(use_ref);
+        }
         trial.steps.push(Step::FromDefault);
         outcome
     }
@@ -297,7 +314,7 @@ impl<'p> Engine<'p> {
         previous: Option<&Use>,
         outcome: Outcome,
     ) -> bool {
-        let usage = &trial.values[request.position].uses[request.usage];
+        let usage = &trial.values[request.use_position].uses[request.usage];
         let Some(live) = live_at(&trial.sequences[request.position], request.end) else { return true };
         let allocation = &trial.sequences[request.position][live];
         let (space, group, start) = (allocation.space, allocation.group, allocation.start);
@@ -328,7 +345,7 @@ impl<'p> Engine<'p> {
     fn mirror_into_branches(&self, trial: &mut Trial<'p>, conditional: &Use, group: Option<OffsetGroup>) {
         let inside: Vec<usize> = Self::inside(trial, conditional).collect();
         for position in inside {
-            let value = &trial.values[position];
+            let value = trial.values[position];
             let uses = value.uses.iter().enumerate().filter(|(_, u)| u.kind != UseKind::Trivial);
             let Some(last) = uses.clone().map(|(_, u)| u.corrected_time).max() else { continue };
             let times = (value.definition_time, last);
@@ -336,8 +353,8 @@ impl<'p> Engine<'p> {
                 self.new_allocation(trial, position, Kind::Mirrored, Space::Alternate, times, group);
             mirrored.uses = uses
                 .map(|(at, _)| crate::UseRef::Buffer {
-                    buffer: trial.buffer,
-                    position: position as u32,
+                    buffer: trial.owners[position].0,
+                    position: trial.owners[position].1,
                     usage: at as u32,
                 })
                 .collect();

@@ -1,4 +1,7 @@
 //! Traces of libtpu 0.0.52, replayed: the final table of alternate memory and the result of every request.
+//!
+//! v4, v5e, v5p, v6e and 7x; little memory, few copies, short overlaps, several cross-program prefetches; loops, nested
+//! loops, conditionals, copies and slices made asynchronous. `crates/xtask/oracle/msa.py` made all but the oldest.
 
 use flate2::read::GzDecoder;
 use memory_space::replay;
@@ -49,7 +52,7 @@ fn the_table_and_every_request_are_the_same() {
             );
         }
     }
-    // Synchronous slices of one of them are made asynchronous, which is not replayed yet.
+    // `d1` was recorded without the slices that XLA tried to make asynchronous, and their requests are missing.
     assert!(
         tables == fixtures.len() && requests + 14 >= all_requests,
         "{wrong}tables {tables}/{}, requests {requests}/{all_requests}",
