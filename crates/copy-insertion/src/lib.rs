@@ -1,4 +1,55 @@
 //! XLA's copy insertion: a module in, a module with the copies that it needs out, and why it needs them.
+//!
+//! Loops, branches, updates in place and donation bind values to one buffer. Where two of them are wanted at the same
+//! time, only a copy helps. [`insert_copies`] runs the pass as XLA does (copy-insertion specification, 11.1 to 11.5), in
+//! the order of the modules:
+//!
+//! 1. `add` puts a copy wherever values *might* get in each other's way (11.2);
+//! 2. `cleanup` takes tuples apart and drops what nobody reads (11.4), as it does at the end;
+//! 3. `remove` takes copies away again: the values of each buffer stand in a list in the order in which they are written,
+//!    and a copy goes if the lists of its source and of itself can be joined (11.3). Where live ranges alone say no,
+//!    `region` may look closer, and may make instructions wait for each other (11.3.5). Rounds go on until nothing changes;
+//! 4. `special` adds what no order can make up for: constants and parameters that are not donated may not be written
+//!    over or returned, and each result needs a buffer of its own (11.5).
+//!
+//! Each copy has a [`CopyStory`]: the rule that made it, the attempts to remove it, and if it stays the two values that would
+//! clash and who reads too late. [`suggest`] looks for what would let it go, and gives only what it has tried.
+//!
+//! ```
+//! let module = hlo::read(
+//!     "HloModule m
+//!
+//! ENTRY main {
+//!   p = f32[8]{0} parameter(0)
+//!   u = f32[2]{0} parameter(1)
+//!   i = s32[] constant(1)
+//!   ROOT d = f32[8]{0} dynamic-update-slice(p, u, i)
+//! }
+//! ",
+//! )
+//! .complete()
+//! .expect("a module");
+//! let target = analysis::Target::detect(&module);
+//! let orders = copy_insertion::guess_orders(&module, &target);
+//! let options = copy_insertion::Options::default();
+//! let outcome = copy_insertion::insert_copies(&module, &orders, &target, options).expect("copies");
+//!
+//! // The parameter is not donated, so that its buffer cannot be the result's.
+//! let root = outcome.module.root(outcome.module.entry);
+//! let updated = outcome.module.operands(root)[0];
+//! assert_eq!(outcome.module.instruction(updated).opcode, hlo::Opcode::Copy);
+//!
+//! let advice = copy_insertion::suggest(&module, &orders, &target, options, &outcome);
+//! let advice: Vec<String> =
+//!     advice.iter().flatten().map(|s| copy_insertion::words::suggestion(&module, s)).collect();
+//! assert_eq!(advice, ["donate parameter 0, p, to output {}: 0 copies instead of 1, 32 bytes less"]);
+//! ```
+//!
+//! # What is not modelled
+//!
+//! Explicit buffer types ([`Error::ExplicitBuffer`]); a region limit between never and always; schedules: only
+//! dependencies order instructions, and the result has no schedule. Rules for transfers under way (11.2.2) and for
+//! asynchronous operations follow the specification without having been compared with XLA.
 
 mod add;
 mod cleanup;

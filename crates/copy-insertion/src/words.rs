@@ -3,6 +3,7 @@
 use crate::story::{AttemptOutcome, Clash, CopyStory, Fate, Late, LateRead, Refusal, Rule, Until};
 use crate::suggest::{Change, Suggestion};
 use hlo::{InstructionId, Module};
+use std::fmt::Write as _;
 
 /// Why the copy was made: a clause after "Made because".
 #[must_use]
@@ -164,15 +165,15 @@ pub fn story(history: &Module, story: &CopyStory) -> String {
         story.bytes,
         history.computation_name(copy.computation)
     );
-    out.push_str(&format!("  Copies {}.\n", story.of.label(history)));
+    _ = writeln!(out, "  Copies {}.", story.of.label(history));
     if !story.in_place_of.is_empty() {
         let names: Vec<&str> = story.in_place_of.iter().map(|i| history.name_of(*i)).collect();
-        out.push_str(&format!("  Does the work of {}, which the module had already.\n", names.join(" and ")));
+        _ = writeln!(out, "  Does the work of {}, which the module had already.", names.join(" and "));
     }
     if let Some(value) = story.protects.as_ref().filter(|p| **p != story.of) {
-        out.push_str(&format!("  Saves the value {}.\n", value.label(history)));
+        _ = writeln!(out, "  Saves the value {}.", value.label(history));
     }
-    out.push_str(&format!("  Made because {}.\n", rule(history, &story.rule)));
+    _ = writeln!(out, "  Made because {}.", rule(history, &story.rule));
     if !story.attempts.is_empty() {
         let times = match story.attempts.len() {
             1 => "once".to_owned(),
@@ -182,10 +183,10 @@ pub fn story(history: &Module, story: &CopyStory) -> String {
             Some(AttemptOutcome::Refused) | None => "refused",
             Some(_) => "removed",
         };
-        out.push_str(&format!("  Tried {times}, {said}.\n"));
+        _ = writeln!(out, "  Tried {times}, {said}.");
     }
     match (&story.refusal, story.fate) {
-        (Some(r), Fate::Stayed) => out.push_str(&format!("  It stays: {}.\n", refusal(history, r))),
+        (Some(r), Fate::Stayed) => _ = writeln!(out, "  It stays: {}.", refusal(history, r)),
         (None, Fate::Stayed) => out.push_str("  It stays: copies of the special cases are final.\n"),
         _ => {}
     }
