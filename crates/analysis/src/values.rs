@@ -653,13 +653,13 @@ impl<'a> Flow<'a> {
     /// Takes back phis that stand for one value only (2.5).
     fn simplify_phis(&mut self) {
         let mut replaced: Vec<ValueId> = (0..self.defined.len() as u32).map(ValueId).collect();
-        fn resolve(replaced: &mut [ValueId], mut v: ValueId) -> ValueId {
-            while replaced[v.index()] != v {
-                let up = replaced[replaced[v.index()].index()];
-                replaced[v.index()] = up;
-                v = up;
+        // Phis that read a value, as they were at first: XLA does not add those that come to read it through a
+        // replacement, which then keep what they read.
+        let mut readers: FxHashMap<ValueId, Vec<usize>> = FxHashMap::default();
+        for (number, phi) in self.phis.iter().enumerate() {
+            for input in &phi.inputs {
+                readers.entry(*input).or_default().push(number);
             }
-            v
         }
         let mut closure: Vec<ValueId> = Vec::new();
         let mut seen = vec![u32::MAX; self.defined.len()];
@@ -671,54 +671,63 @@ impl<'a> Flow<'a> {
                 if self.deleted[id.index()] || replaced[id.index()] != id {
                     continue;
                 }
-                let mut inputs = std::mem::take(&mut self.phis[i].inputs);
-                for v in &mut inputs {
-                    *v = resolve(&mut replaced, *v);
-                }
-                inputs.retain(|v| *v != id);
-                self.phis[i].inputs = inputs;
+                self.phis[i].inputs.retain(|v| *v != id);
                 let inputs = &self.phis[i].inputs;
                 let Some(&first) = inputs.first() else { continue };
-                if inputs.iter().all(|v| *v == first) {
-                    replaced[id.index()] = first;
-                    changed = true;
-                    continue;
-                }
-                // All that can come in, through other phis; more than one value that is no phi ends the search.
-                turn += 1;
                 closure.clear();
-                closure.push(id);
-                seen[id.index()] = turn;
                 let mut only: Option<ValueId> = None;
-                let mut many = false;
-                let mut at = 0;
-                while at < closure.len() && !many {
-                    let number = self.phi_number[&closure[at]];
-                    at += 1;
-                    for k in 0..self.phis[number].inputs.len() {
-                        let input = resolve(&mut replaced, self.phis[number].inputs[k]);
-                        if seen[input.index()] == turn {
-                            continue;
-                        }
-                        seen[input.index()] = turn;
-                        if self.is_phi[input.index()] {
-                            closure.push(input);
-                        } else if only.replace(input).is_some() {
-                            many = true;
-                            break;
+                if inputs.iter().all(|v| *v == first) {
+                    closure.push(id);
+                    only = Some(first);
+                } else {
+                    // All that can come in, through other phis; more than one value that is no phi ends the search.
+                    turn += 1;
+                    closure.push(id);
+                    seen[id.index()] = turn;
+                    let mut at = 0;
+                    'search: while let Some(phi) = closure.get(at) {
+                        let number = self.phi_number[phi];
+                        at += 1;
+                        for input in &self.phis[number].inputs {
+                            if std::mem::replace(&mut seen[input.index()], turn) == turn {
+                                continue;
+                            }
+                            if self.is_phi[input.index()] {
+                                closure.push(*input);
+                            } else if only.replace(*input).is_some() {
+                                only = None;
+                                break 'search;
+                            }
                         }
                     }
                 }
-                if let (Some(only), false) = (only, many) {
-                    for phi in &closure {
-                        replaced[phi.index()] = only;
+                let Some(only) = only else { continue };
+                for phi in &closure {
+                    if replaced[phi.index()] != *phi {
+                        continue;
                     }
+                    replaced[phi.index()] = only;
                     changed = true;
+                    for reader in readers.get(phi).map_or(&[][..], Vec::as_slice) {
+                        for input in &mut self.phis[*reader].inputs {
+                            if input == phi {
+                                *input = only;
+                            }
+                        }
+                    }
                 }
             }
             if !changed {
                 break;
             }
+        }
+        fn resolve(replaced: &mut [ValueId], mut v: ValueId) -> ValueId {
+            while replaced[v.index()] != v {
+                let up = replaced[replaced[v.index()].index()];
+                replaced[v.index()] = up;
+                v = up;
+            }
+            v
         }
         for slot in 0..self.sets.len() {
             let mut set = std::mem::take(&mut self.sets[slot]);

@@ -494,7 +494,7 @@ impl Run<'_> {
 /// The packer that a backend takes for a colour (8.6; GPU and TPU supplement, 8.4).
 fn own_algorithm(backend: Backend, color: Color) -> packing::Algorithm {
     match (backend, color.0) {
-        (Backend::Cpu | Backend::Gpu, _) | (Backend::Tpu, 2) => packing::Algorithm::BestOfSpatialTemporal,
+        (Backend::Cpu | Backend::Gpu, _) | (Backend::Tpu, 2 | 4) => packing::Algorithm::BestOfSpatialTemporal,
         (Backend::Tpu, _) => packing::Algorithm::FastMerge,
     }
 }

@@ -168,7 +168,18 @@ fn prefixes_of<'p>(
             stack.pop();
             continue;
         }
-        let sites = facts.graph.callers(c);
+        // By their ids in XLA, which number computations and instructions in the order of storage.
+        let mut sites = facts.graph.callers(c).to_vec();
+        if sites.len() > 1 {
+            let orders = &facts.orders;
+            sites.sort_by_cached_key(|site| {
+                let caller = module.instruction(*site).computation;
+                (
+                    orders.storage.iter().position(|c| *c == caller),
+                    orders.instructions[caller.index()].iter().position(|i| i == site),
+                )
+            });
+        }
         let missing: Vec<ComputationId> = sites
             .iter()
             .map(|s| module.instruction(*s).computation)
@@ -180,7 +191,7 @@ fn prefixes_of<'p>(
         }
         let name = module.computation_name(c).to_owned();
         let mut paths = Vec::new();
-        for site in sites {
+        for site in &sites {
             let leaf = leaf_parts(module, *site);
             for path in &prefixes[&module.instruction(*site).computation] {
                 let mut path = path.clone();
