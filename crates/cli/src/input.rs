@@ -142,8 +142,9 @@ impl ModuleArguments {
     pub(crate) fn program_of(&self, bytes: &[u8]) -> Result<Program, Failure> {
         let Unanalysed { mut module, mut orders, target } = self.unanalysed_of(bytes, Orders::guess)?;
         if self.insert_copies {
-            let with_copies = copy_insertion::insert_copies(&module, &orders, &target, Default::default())
-                .map_err(|e| self.failure(&module, e.instruction(), &e.describe(&module)))?;
+            let with_copies =
+                copy_insertion::insert_copies(&module, &orders, &target, copy_insertion::Options::default())
+                    .map_err(|e| self.failure(&module, e.instruction(), &e.describe(&module)))?;
             // Printed and read again, every instruction has its own line.
             let text = hlo::print(&with_copies.module);
             module = hlo::read_owned(text).complete().map_err(|d| Failure(in_words(&self.module, &d)))?;

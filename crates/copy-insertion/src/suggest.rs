@@ -265,6 +265,12 @@ impl Trials<'_> {
         if can_drop && !drop.is_empty() {
             out.push(drop);
         }
+        let chosen = reads.iter().map(|r| r.user).find(|r| {
+            self.is_given(*r)
+                && self.module.instruction(*r).opcode == Opcode::Conditional
+                && self.module.called(*r).len() == 2
+        });
+        out.extend(chosen.map(|at| vec![Change::SwapBranches { at }]));
     }
 
     /// The instruction of the writer's computation that is the reader or holds it.
@@ -364,6 +370,12 @@ impl Trials<'_> {
                     let mut operands = module.operands(*at).to_vec();
                     operands.get_mut(1..)?.reverse();
                     module.set_operands(*at, &operands);
+                    // The branch that is written first is also stored and tried first.
+                    let place = |c: &ComputationId| orders.storage.iter().position(|s| s == c);
+                    if let [Some(a), Some(b)] = [place(called.first()?), place(called.get(1)?)] {
+                        orders.storage.swap(a, b);
+                        orders.callee_first = analysis::orders::callee_first(&module, &orders.storage);
+                    }
                 }
                 Change::AnalyseRegions => options.region_analysis = RegionAnalysis::Always,
             }

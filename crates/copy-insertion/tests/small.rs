@@ -178,6 +178,42 @@ ENTRY main {
     assert!(told.contains("read-only x: stays"), "{told}");
 }
 
+/// A branch that does nothing costs copies if it comes last, and none if it comes first.
+#[test]
+fn an_idle_branch() {
+    let text = "HloModule m, input_output_alias={ {}: (1, {}, may-alias) }
+
+change {
+  p = (f32[8]{0}) parameter(0)
+  a = f32[8]{0} get-tuple-element(p), index=0
+  u = f32[1]{0} constant({7})
+  i = s32[] constant(3)
+  d = f32[8]{0} dynamic-update-slice(a, u, i)
+  ROOT r = (f32[8]{0}) tuple(d)
+}
+
+idle {
+  ROOT q = (f32[8]{0}) parameter(0)
+}
+
+ENTRY main {
+  c = s32[] parameter(0)
+  x = f32[8]{0} parameter(1)
+  t = (f32[8]{0}) tuple(x)
+  y = (f32[8]{0}) conditional(c, t, t), branch_computations={change, idle}
+  ROOT g = f32[8]{0} get-tuple-element(y), index=0
+}
+";
+    let stays: Vec<&str> = ["in-place-operand", "branch-result", "donated-output"].to_vec();
+    for rule in stays {
+        let advice = advice(text, rule);
+        assert!(
+            advice.contains(&"swap the branches of y: 0 copies instead of 3, 96 bytes less".to_owned()),
+            "{rule}: {advice:?}"
+        );
+    }
+}
+
 #[test]
 fn results() {
     check(

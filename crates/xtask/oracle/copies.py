@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-from random_modules import KINDS, WORKER, Maker, Worker
+from random_modules import KINDS, Maker
 
 STAGES = {
     "before": r"\.before_copy-insertion",
@@ -297,17 +297,58 @@ class Carry:
         return f"HloModule m{alias}\n\n" + "\n".join(self.done)
 
 
-class PassWorker(Worker):
-    """A compiler that runs this pass alone."""
+WORKER = r"""
+import sys
+import jax
+from jaxlib import _hlo, _jax
+from jax._src.lib import xla_client as xc
+device = jax.devices()[0]
+print('ready', flush=True)
+for line in sys.stdin:
+    try:
+        module = _hlo.hlo_module_from_text(open(line.strip() + '.hlo').read())
+        mlir = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(module.as_serialized_hlo_module_proto()))
+        device.client.compile_and_load(mlir, xc.DeviceList((device,)), xc.CompileOptions())
+        print('compiled', flush=True)
+    except Exception as error:
+        print('stopped ' + ' '.join(str(error).split())[:300], flush=True)
+"""
+
+
+class PassWorker:
+    """A compiler that runs this pass alone, in a process of its own."""
 
     def __init__(self, extra):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="copies-"))
         self.log = (self.folder / "log").open("a+")
-        env = dict(os.environ, JAX_PLATFORMS="cpu", XLA_FLAGS=flags(self.folder, extra + " --xla_enable_hlo_passes_only=copy-insertion"))
+        alone = extra + " --xla_enable_hlo_passes_only=copy-insertion"
+        env = dict(os.environ, JAX_PLATFORMS="cpu", XLA_FLAGS=flags(self.folder, alone))
         self.process = subprocess.Popen(
             [sys.executable, "-c", WORKER], cwd=self.folder, env=env, text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=self.log)
         self.process.stdout.readline()
+
+    def compile(self, name, text):
+        """Gives what became of it: `compiled`, `stopped ...`, or nothing if the process ended."""
+        (self.folder / f"{name}.hlo").write_text(text)
+        self.log.seek(0)
+        self.log.truncate()
+        try:
+            self.process.stdin.write(f"{name}\n")
+            self.process.stdin.flush()
+            return self.process.stdout.readline().strip()
+        except BrokenPipeError:
+            return ""
+
+    def clear(self):
+        """Forgets the dumps so far."""
+        shutil.rmtree(self.folder / "d", ignore_errors=True)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def flags(folder, extra):
