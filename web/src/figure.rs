@@ -16,11 +16,13 @@ const NEAR: &str = "800px 0px";
 
 /// Calls `seen` each time `element` comes into or leaves the window, grown by `margin`.
 pub fn watch(element: &Element, margin: &str, seen: impl Fn(bool) + 'static) {
+    let seen = std::rc::Rc::new(seen);
+    let tell = std::rc::Rc::clone(&seen);
     let called = Closure::<dyn Fn(js_sys::Array)>::new(move |entries: js_sys::Array| {
         if let Some(entry) =
             entries.iter().last().and_then(|e| e.dyn_into::<IntersectionObserverEntry>().ok())
         {
-            seen(entry.is_intersecting());
+            tell(entry.is_intersecting());
         }
     });
     let options = IntersectionObserverInit::new();
@@ -31,9 +33,7 @@ pub fn watch(element: &Element, margin: &str, seen: impl Fn(bool) + 'static) {
             // What is watched is there as long as the page.
             called.forget();
         }
-        Err(_) => {
-            _ = called.as_ref().unchecked_ref::<js_sys::Function>().call1(&JsValue::NULL, &JsValue::NULL)
-        }
+        Err(_) => seen(true),
     }
 }
 

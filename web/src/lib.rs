@@ -8,6 +8,7 @@ pub mod chapters;
 pub mod engine;
 pub mod fragmentation;
 pub mod gates;
+pub mod lessons;
 pub mod log;
 pub mod modules;
 pub mod pane;

@@ -83,10 +83,10 @@ pub const SHIPPED: [Shipped; 9] = [
 ];
 
 /// The id of the module whose text is [`FIRST_TEXT`].
-pub const FIRST_ID: &str = "varied_temp_sizes";
+pub const FIRST_ID: &str = "attention_grad";
 
-/// The text of the first one, which is part of the program so that the page is alive at its first paint.
-pub const FIRST_TEXT: &str = include_str!("../../assets/modules/varied_temp_sizes.txt");
+/// The text that the page begins with, which is part of the program so that the page is alive at its first paint.
+pub const FIRST_TEXT: &str = include_str!("../../assets/modules/attention_grad.txt");
 
 /// The module of that id.
 pub fn shipped(id: &str) -> Option<&'static Shipped> {

@@ -7,7 +7,7 @@ use crate::book::{Book, Read, use_book};
 use crate::engine::{Opened, Problem, Run, Threshold};
 use crate::modules::shipped;
 use crate::scene::Scene;
-use crate::state::{End, History, Move, Param, Selection, Source, State};
+use crate::state::{End, History, Param, Selection, Source, State};
 use crate::story::{self, Outcome};
 use leptos::prelude::*;
 use std::ops::Deref;
@@ -380,16 +380,6 @@ impl Workbench {
     /// Is there anything to put back?
     pub fn is_changed(self) -> bool {
         self.default.with_value(|d| self.state.with(|s| s.reset(d) != *s))
-    }
-
-    /// What the figure begins with.
-    pub fn default_state(self) -> State {
-        self.default.get_value()
-    }
-
-    /// The moves that are made now.
-    pub fn moves(self) -> Vec<Move> {
-        self.state.with(|s| s.moves.clone())
     }
 
     /// The value of that name.

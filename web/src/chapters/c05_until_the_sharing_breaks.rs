@@ -1,7 +1,6 @@
 //! Chapter 5: the signature exhibit.
 
 use super::Chapter;
-use crate::modules::FIRST_ID;
 
 /// The chapter.
 pub const CHAPTER: Chapter = Chapter {
@@ -15,6 +14,9 @@ pub const CHAPTER: Chapter = Chapter {
     posters,
 };
 
+/// The module it begins with.
+const MODULE: &str = "varied_temp_sizes";
+
 const TITLE: &str = "Pull a range until the sharing breaks";
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -22,9 +24,9 @@ fn posters() -> Vec<super::Poster> {
     use super::Poster;
     use crate::scene::heap;
     use crate::{engine, modules, story};
-    let Ok(opened) = engine::open(modules::FIRST_TEXT) else { return Vec::new() };
+    let Ok(opened) = engine::open(&super::text_of(MODULE)) else { return Vec::new() };
     let picture = &opened.original.picture;
-    let selected = modules::shipped(FIRST_ID).and_then(|m| opened.find(m.suggested?));
+    let selected = modules::shipped(MODULE).and_then(|m| opened.find(m.suggested?));
     let scene = heap(picture, picture, (900.0, 420.0), selected, &[], opened.original.curve.peak()).scene;
     vec![Poster {
         figure: "drag",
@@ -37,7 +39,7 @@ fn posters() -> Vec<super::Poster> {
 
 #[cfg(target_arch = "wasm32")]
 mod view {
-    use super::{FIRST_ID, TITLE};
+    use super::{MODULE, TITLE};
     use crate::exhibit::Exhibit;
     use crate::figure::Figure;
     use crate::state::{Source, State};
@@ -46,7 +48,7 @@ mod view {
     use leptos::prelude::*;
 
     pub fn chapter() -> AnyView {
-        let wb = Workbench::for_figure("drag", State::new(Source::Shipped(FIRST_ID.to_owned())));
+        let wb = Workbench::for_figure("drag", State::new(Source::Shipped(MODULE.to_owned())));
         view! {
             <p>
                 "Two values may stand at the same address if their live ranges do not overlap. That is all there is to "

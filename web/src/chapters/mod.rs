@@ -4,6 +4,9 @@
 //! they first are, drawn by the same scenes. Posters are made natively, by `cargo run -p bufferscope-web --bin posters`, and
 //! stand on the page where there is no JavaScript. To add a chapter, add its file and its line in [`CHAPTERS`].
 
+pub mod c01_what_gets_decided;
+pub mod c03_clock;
+pub mod c04_live_ranges;
 pub mod c05_until_the_sharing_breaks;
 pub mod c08_what_never_reaches_the_packing;
 pub mod c09_biggest_first_best_fit;
@@ -47,6 +50,9 @@ pub struct Poster {
 
 /// The chapters in the order of the page.
 pub const CHAPTERS: &[Chapter] = &[
+    c01_what_gets_decided::CHAPTER,
+    c03_clock::CHAPTER,
+    c04_live_ranges::CHAPTER,
     c05_until_the_sharing_breaks::CHAPTER,
     c08_what_never_reaches_the_packing::CHAPTER,
     c09_biggest_first_best_fit::CHAPTER,

@@ -1,6 +1,7 @@
 //! What draws a scene. Nothing here computes.
 
 pub mod chart;
+pub mod choose;
 pub mod decision_log;
 pub mod drawn;
 pub mod painter;
