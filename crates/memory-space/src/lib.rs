@@ -13,6 +13,7 @@
 //! request tries: `no_copy`, `eviction`, `prefetch`; then `cross_program`, `scoped`, `repack`, `inefficient`.
 
 mod allocation;
+pub mod cost;
 mod cross_program;
 mod decision;
 mod engine;
@@ -28,6 +29,7 @@ mod outcome;
 mod picker;
 mod prefetch;
 pub mod problem;
+pub mod program;
 mod repack;
 pub mod replay;
 mod resource;

@@ -1,9 +1,9 @@
 """Traces memory space assignment in libtpu, compiled ahead of time, and turns its log into fixtures.
 
-usage: msa.py OUT [--only NAME,...] [--keep-logs DIR]
+usage: msa.py OUT [--only NAME,...] [--keep-logs DIR] [--modules]
 
 Writes OUT/NAME.json: what the algorithm was given (`input`), every segment request with its result (`trace`) and the final table of
-alternate memory (`expected`). Needs jax 0.10.2 and libtpu 0.0.52. See crates/memory-space/src/replay.rs for the format.
+alternate memory (`expected`). With --modules also OUT/NAME.hlo, the scheduled module before it. Needs jax 0.10.2 and libtpu 0.0.52. See crates/memory-space/src/replay.rs for the format.
 """
 import argparse
 import csv
@@ -12,8 +12,10 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 # Out of the integers that stand behind "Consume resource" in the log.
 BANDWIDTH = {"v5e": 737.66062e9, "v6e": 1638.0e9, "v5p": 2350.4186e9, "tpu7x": 3686.0e9, "v4": 491.23687e9}
@@ -494,6 +496,14 @@ def conditional_time(log, called, span, default):
     return min(times, default=default)
 
 
+def without_places(text):
+    """Leaves out where in the source things come from, which is another file on every machine."""
+    header, rest = text.split("\n", 1)
+    start = min((rest.index(mark) for mark in ("\n%", "\nENTRY") if mark in rest), default=0)
+    body = re.sub(r", metadata=\{[^{}]*\}", "", rest[start:])
+    return re.sub(r", backend_config=\{.*?\}(?=$|, [a-z_]+=)", "", header + "\n" + body, flags=re.M)
+
+
 def one_line_lists(data):
     text = json.dumps(data, separators=(",", ":"))
     return re.sub(r',("(?:schedule|elapsed_seconds|buffers|required|trace|expected|loop_optimized_uses)"|\{"value")', r",\n\1", text) + "\n"
@@ -504,6 +514,7 @@ def main():
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--keep-logs", type=pathlib.Path)
+    parser.add_argument("--modules", action="store_true")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -519,11 +530,17 @@ def main():
         if arguments.only and name not in arguments.only.split(","):
             continue
         cached = arguments.keep_logs / f"{name}.log" if arguments.keep_logs else None
-        if cached and cached.exists():
+        if cached and cached.exists() and not arguments.modules:
             text = cached.read_text(errors="replace")
         else:
             command = [sys.executable, __file__, "-", "--child", json.dumps([program, chip, options])]
-            text = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False).stderr
+            folder = tempfile.mkdtemp(prefix="oracle-")
+            flags = f"--xla_dump_to={folder} --xla_dump_hlo_as_text" if arguments.modules else ""
+            text = subprocess.run(command, env=dict(environment, XLA_FLAGS=flags), capture_output=True, text=True, errors="replace", check=False).stderr
+            for module in pathlib.Path(folder).glob("*_before_buffer_assignment.txt"):
+                if "jit_" in module.name:
+                    (arguments.out / f"{name}.hlo").write_text(without_places(module.read_text()))
+            shutil.rmtree(folder)
             if cached:
                 cached.parent.mkdir(parents=True, exist_ok=True)
                 cached.write_text(text)

@@ -1,17 +1,59 @@
-//! `bufferscope memory-space --replay FIXTURE.json`
+//! `bufferscope memory-space MODULE --capacity BYTES`, `bufferscope memory-space --replay FIXTURE.json`
 
-use crate::input::read_bytes;
+use crate::input::{ModuleArguments, read_bytes};
 use crate::{Answer, Failure, say};
-use memory_space::replay;
+use analysis::Backend;
+use memory_space::cost::Machine;
+use memory_space::program::{Slicing, estimate_seconds, problem};
+use memory_space::{Assignment, Options, Problem, Space, replay};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
+    /// HLO text or `.hlo.pb` with a schedule, also gzipped; `-` is standard input
+    #[arg(required_unless_present = "replay")]
+    module: Option<PathBuf>,
     /// A trace of a real compiler (`input`: options, schedule with seconds, buffers, requirements) to be replayed
-    #[arg(long, value_name = "FIXTURE")]
-    replay: PathBuf,
-    /// The final table of alternate memory as JSON, in order of allocation
+    #[arg(long, value_name = "FIXTURE", conflicts_with = "module")]
+    replay: Option<PathBuf>,
+    /// The `.hlo.pb` of the same module, for the internal orders that text lacks
+    #[arg(long, value_name = "PROTO")]
+    orders: Option<PathBuf>,
+    /// The compiler the module comes from: cpu, gpu or tpu [default: detected]
+    #[arg(long)]
+    target: Option<Backend>,
+    /// Bytes of fast memory [default: what XLA has of a TPU v5e]
+    #[arg(long, value_name = "BYTES", default_value_t = 117_440_512)]
+    capacity: u64,
+    /// Bytes a second of slow memory, and of the copies between the two
+    #[arg(long, value_name = "BYTES_PER_S", default_value_t = Machine::default().default_bandwidth)]
+    bandwidth: f64,
+    /// Bytes a second of fast memory
+    #[arg(long, value_name = "BYTES_PER_S", default_value_t = Machine::default().alternate_read_bandwidth)]
+    fast_bandwidth: f64,
+    /// Floating-point operations a second
+    #[arg(long, value_name = "PER_S", default_value_t = Machine::default().operations)]
+    operations: f64,
+    /// The number of the fast memory space in layouts, `S(1)`
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    space: u32,
+    /// Prefetches under way at a time; negative: any number
+    #[arg(long, value_name = "COUNT", default_value_t = 40, allow_negative_numbers = true)]
+    max_outstanding_prefetches: i64,
+    /// Evictions under way at a time; negative: any number
+    #[arg(long, value_name = "COUNT", default_value_t = 40, allow_negative_numbers = true)]
+    max_outstanding_evictions: i64,
+    /// Parameters fetched before the program begins; negative: any number
+    #[arg(long, value_name = "COUNT", default_value_t = 1, allow_negative_numbers = true)]
+    max_cross_program_prefetches: i64,
+    /// At most so many slices for a copy; below 2 none is sliced
+    #[arg(long, value_name = "COUNT", default_value_t = 4)]
+    max_slices: usize,
+    /// How often everything may be packed anew
+    #[arg(long, value_name = "COUNT", default_value_t = 4)]
+    max_repacks: u32,
+    /// The answer as JSON
     #[arg(long)]
     json: bool,
     /// Every decision with its evidence instead of the table
@@ -20,28 +62,122 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
-    let bytes = read_bytes(&arguments.replay)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let (_, assignment) =
-        replay::run(&text).map_err(|e| Failure(format!("{}:{e}", arguments.replay.display())))?;
-    let json = |value: serde_json::Result<String>| match value {
-        Ok(text) => say(&(text + "\n")),
-        Err(e) => Err(Failure(e.to_string())),
+    if let Some(fixture) = &arguments.replay {
+        return run_replay(arguments, fixture);
+    }
+    let Some(module) = &arguments.module else { return Err(Failure("no module".to_owned())) };
+    let source = ModuleArguments::new(module.clone(), arguments.orders.clone(), arguments.target, None);
+    let program = source.program()?;
+    if !program.module.is_scheduled {
+        return Err(source.failure(
+            &program.module,
+            None,
+            "a module without a schedule, expected `is_scheduled=true`",
+        ));
+    }
+    let machine = Machine {
+        default_bandwidth: arguments.bandwidth,
+        alternate_read_bandwidth: arguments.fast_bandwidth,
+        alternate_write_bandwidth: arguments.fast_bandwidth,
+        operations: arguments.operations,
+        ..Machine::default()
     };
-    if arguments.decisions && arguments.json {
-        return json(serde_json::to_string_pretty(&assignment.decisions));
+    let options = Options {
+        max_outstanding_prefetches: arguments.max_outstanding_prefetches,
+        max_outstanding_evictions: arguments.max_outstanding_evictions,
+        max_cross_program_prefetches: arguments.max_cross_program_prefetches,
+        max_repacks: arguments.max_repacks,
+        ..Options::tpu_v5e(arguments.capacity)
+    };
+    let slicing = Slicing { max_slices: arguments.max_slices, ..Slicing::default() };
+    let made = problem(&program.module, &program.facts, machine, options, slicing, arguments.space);
+    let assignment = memory_space::assign(&made.problem)
+        .map_err(|e| source.failure(&program.module, None, &e.to_string()))?;
+    if arguments.decisions {
+        return decisions(arguments, &made.problem, &assignment);
+    }
+    let (before, after) = estimate_seconds(&made, &assignment);
+    if arguments.json {
+        let answer = serde_json::json!({
+            "capacity": arguments.capacity,
+            "heap_size": assignment.heap_size,
+            "repacks": assignment.repacks,
+            "seconds_without": before,
+            "seconds_with": after,
+            "allocations": assignment.allocations,
+        });
+        return json(serde_json::to_string_pretty(&answer));
+    }
+    let mut text = table(&assignment);
+    let _ = writeln!(
+        text,
+        "{} of {} bytes used; estimated {:.3} us instead of {:.3} us",
+        assignment.heap_size,
+        arguments.capacity,
+        after * 1e6,
+        before * 1e6
+    );
+    say(&text)
+}
+
+fn run_replay(arguments: &Arguments, fixture: &Path) -> Result<Answer, Failure> {
+    let bytes = read_bytes(fixture)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let (fixture, assignment) =
+        replay::run(&text).map_err(|e| Failure(format!("{}:{e}", fixture.display())))?;
+    if arguments.decisions {
+        return decisions(arguments, &fixture.problem(), &assignment);
     }
     if arguments.json {
         return json(serde_json::to_string_pretty(&replay::table(&assignment)));
     }
+    say(&table(&assignment))
+}
+
+fn json(value: serde_json::Result<String>) -> Result<Answer, Failure> {
+    match value {
+        Ok(text) => say(&(text + "\n")),
+        Err(e) => Err(Failure(e.to_string())),
+    }
+}
+
+fn decisions(arguments: &Arguments, problem: &Problem, assignment: &Assignment) -> Result<Answer, Failure> {
+    if arguments.json {
+        return json(serde_json::to_string_pretty(&assignment.decisions));
+    }
+    let mut text = String::new();
+    for decision in &assignment.decisions {
+        let _ = writeln!(text, "{}", memory_space::words::decision(problem, decision));
+    }
+    say(&text)
+}
+
+/// What is in fast memory, one allocation a line.
+fn table(assignment: &Assignment) -> String {
     let mut text = String::new();
     for allocation in assignment.in_alternate() {
         let offset = allocation.offset.unwrap_or(0);
-        let _ = writeln!(
+        let _ = write!(
             text,
-            "{} [{}, {}] at {offset}, {} bytes",
-            allocation.position, allocation.start, allocation.end, allocation.size
+            "{:>10} {:>10} bytes [{}, {}] {}",
+            offset, allocation.size, allocation.start, allocation.end, allocation.position
         );
+        let _ = match &allocation.copy {
+            Some(copy) if copy.cross_program.is_some() => {
+                writeln!(text, ", fetched before the program, done before {}", copy.done)
+            }
+            Some(copy) => writeln!(text, ", copied after {}, done before {}", copy.start, copy.done),
+            None => writeln!(text),
+        };
     }
-    say(&text)
+    for allocation in assignment.allocations.iter().filter(|a| a.space == Space::Default) {
+        if let Some(copy) = &allocation.copy {
+            let _ = writeln!(
+                text,
+                "{:>10} {:>10} bytes         {}, evicted after {}, done before {}",
+                "", allocation.size, allocation.position, copy.start, copy.done
+            );
+        }
+    }
+    text
 }
