@@ -4,9 +4,9 @@ use crate::scene::{self, Curve, Item, Picture, Slab, SlabKind, StepName};
 use crate::state::{Edit, End, Move};
 use analysis::ranges::{LiveRanges, RangeEdit};
 use analysis::sharing::Interference;
-use analysis::{Facts, Orders, Step, Target, ValueId};
+use analysis::{Backend, Facts, Orders, Step, Target, ValueId};
 use assigner::words::{self, Change};
-use assigner::{Assignment, Decision};
+use assigner::{Assignment, Decision, Options};
 use hlo::{InstructionId, Module};
 
 /// Something to say about the text.
@@ -33,6 +33,8 @@ pub struct Opened {
     pub original: Run,
     /// Remarks on the text that do not keep it from being shown.
     pub remarks: Vec<Problem>,
+    /// What the assigner is told beside it.
+    options: Options,
 }
 
 /// One run of the assigner.
@@ -67,17 +69,14 @@ pub struct Threshold {
 
 /// Reads and analyses a text. What is wrong with it comes with its line.
 pub fn open(text: &str) -> Result<Opened, Vec<Problem>> {
+    open_as(text, None, "")
+}
+
+/// The same for a backend that the text need not betray, and with what memory space assignment placed before, as XLA's
+/// dump has it; empty where it placed nothing.
+pub fn open_as(text: &str, backend: Option<Backend>, placed: &str) -> Result<Opened, Vec<Problem>> {
     let read = hlo::read(text);
-    let mut problems: Vec<Problem> = read
-        .diagnostics
-        .iter()
-        .map(|d| Problem {
-            line: d.at.line,
-            column: d.at.column,
-            is_error: d.severity == hlo::Severity::Error,
-            message: format!("{}, {}", d.read, d.expected),
-        })
-        .collect();
+    let mut problems: Vec<Problem> = read.diagnostics.iter().map(problem).collect();
     let broken = problems.iter().any(|p| p.is_error);
     let Some(module) = read.module.filter(|_| !broken) else {
         if !broken {
@@ -90,7 +89,7 @@ pub fn open(text: &str) -> Result<Opened, Vec<Problem>> {
         }
         return Err(problems);
     };
-    let target = Target::detect(&module);
+    let target = backend.map_or_else(|| Target::detect(&module), |b| Target::tuned(b, &module));
     let orders = Orders::guess(&module, &target);
     let facts = match Facts::new(&module, orders, target) {
         Ok(facts) => facts,
@@ -102,10 +101,25 @@ pub fn open(text: &str) -> Result<Opened, Vec<Problem>> {
         }
     };
     let lines = Lines::new(text);
+    let mut options = Options::default();
+    if !placed.is_empty() {
+        options.presets = dumps::presets(&module, &facts, placed)
+            .map_err(|problems| problems.iter().map(problem).collect::<Vec<_>>())?
+            .0;
+    }
     let ranges = facts.ranges.edited(&[]);
-    let mut original = Run::new(&module, &facts, ranges, Vec::new(), |at| lines.of(at));
+    let mut original = Run::new((&module, &facts), &options, ranges, Vec::new(), |at| lines.of(at));
     scene::colour(&mut original.picture.items);
-    Ok(Opened { module, facts, original, remarks: problems })
+    Ok(Opened { module, facts, original, remarks: problems, options })
+}
+
+fn problem(d: &hlo::Diagnostic) -> Problem {
+    Problem {
+        line: d.at.line,
+        column: d.at.column,
+        is_error: d.severity == hlo::Severity::Error,
+        message: format!("{}, {}", d.read, d.expected),
+    }
 }
 
 /// Where each line starts, in bytes.
@@ -123,13 +137,13 @@ impl Lines {
 
 impl Run {
     fn new(
-        module: &Module,
-        facts: &Facts,
+        (module, facts): (&Module, &Facts),
+        options: &Options,
         ranges: LiveRanges,
         edits: Vec<Edit>,
         line: impl Fn(u32) -> u32,
     ) -> Self {
-        let (assignment, decisions) = assigner::assign(module, facts, &ranges, &assigner::Options::default());
+        let (assignment, decisions) = assigner::assign(module, facts, &ranges, options);
         let mut picture = Picture {
             total_bytes: assignment.total_bytes(),
             temp_bytes: assignment.temp_bytes(),
@@ -284,9 +298,10 @@ impl Opened {
         // The orders that number the values are those of the module as it was read.
         let facts = Facts::new(&module, self.facts.orders.clone(), self.facts.target.clone()).ok()?;
         let ranges = facts.ranges.edited(&[]);
-        let mut original = Run::new(&module, &facts, ranges, Vec::new(), |_| 0);
+        let mut original = Run::new((&module, &facts), &self.options, ranges, Vec::new(), |_| 0);
         self.keep_identity(&mut original.picture);
-        Some(Self { module, facts, original, remarks: self.remarks.clone() })
+        let (remarks, options) = (self.remarks.clone(), self.options.clone());
+        Some(Self { module, facts, original, remarks, options })
     }
 
     /// Lines and colours are the module's; neither edits nor moves change them.
@@ -359,7 +374,7 @@ impl Opened {
                 .map(|e| RangeEdit { value: ValueId(e.value), start: Step(e.start), end: Step(e.end) })
                 .collect::<Vec<_>>(),
         );
-        let mut run = Run::new(&self.module, &self.facts, ranges, edits.to_vec(), |_| 0);
+        let mut run = Run::new((&self.module, &self.facts), &self.options, ranges, edits.to_vec(), |_| 0);
         self.keep_identity(&mut run.picture);
         run
     }

@@ -149,7 +149,8 @@ pub fn interference_words(
 }
 
 /// Why the operation cannot work in place: a clause without its full stop.
-fn clause_words(clause: Clause, opcode: &str, operand: &str) -> String {
+#[must_use]
+pub fn clause_words(clause: Clause, opcode: &str, operand: &str) -> String {
     match clause {
         Clause::MatmulWorkspace => "a matrix multiplication's work space takes nobody's place".to_owned(),
         Clause::ConstantOperand => format!("{operand} is a constant, which nothing may write over"),
