@@ -4,7 +4,9 @@
 //! and labels of the result, and the views draw them. All but the views knows no browser and is tested natively.
 
 pub mod address;
+pub mod breaking;
 pub mod chapters;
+pub mod colours;
 pub mod engine;
 pub mod fragmentation;
 pub mod gates;
@@ -17,6 +19,7 @@ pub mod scene;
 pub mod sorting;
 pub mod state;
 pub mod story;
+pub mod touching;
 
 #[cfg(target_arch = "wasm32")]
 mod app;

@@ -8,6 +8,8 @@ pub mod c01_what_gets_decided;
 pub mod c03_clock;
 pub mod c04_live_ranges;
 pub mod c05_until_the_sharing_breaks;
+pub mod c06_the_one_exception;
+pub mod c07_colour_is_a_memory_space;
 pub mod c08_what_never_reaches_the_packing;
 pub mod c09_biggest_first_best_fit;
 pub mod c10_nine_reasons_to_say_no;
@@ -54,6 +56,8 @@ pub const CHAPTERS: &[Chapter] = &[
     c03_clock::CHAPTER,
     c04_live_ranges::CHAPTER,
     c05_until_the_sharing_breaks::CHAPTER,
+    c06_the_one_exception::CHAPTER,
+    c07_colour_is_a_memory_space::CHAPTER,
     c08_what_never_reaches_the_packing::CHAPTER,
     c09_biggest_first_best_fit::CHAPTER,
     c10_nine_reasons_to_say_no::CHAPTER,

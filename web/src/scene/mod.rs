@@ -9,9 +9,11 @@ mod order;
 mod plan;
 mod ranges;
 mod slabs;
+mod spaces;
 mod strip;
 pub mod svg;
 mod timeline;
+mod touch;
 
 pub use assigning::{allocations, bins, gates, hit};
 pub use curve::{Curve, curve};
@@ -21,8 +23,10 @@ pub use order::{Order, OrderRow, Shown as OrderShown, order};
 pub use plan::plan;
 pub use ranges::{overlap, ranges};
 pub use slabs::{SlabRow, slabs};
+pub use spaces::spaces;
 pub use strip::{STRIP_HEIGHT, filling, strip};
 pub use timeline::{Options as TimelineOptions, Row, Threshold, Timeline, timeline};
+pub use touch::{TOUCH_HEIGHT, touch};
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
