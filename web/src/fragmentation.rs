@@ -2,8 +2,10 @@
 
 use crate::engine::Opened;
 use analysis::Facts;
+use assigner::words::{bytes, grouped};
 use assigner::{Assignment, HeapRun};
 use packing::Algorithm;
+use std::fmt::Write as _;
 
 /// The exponents of the alignments that can be asked for: 1 to 4,096 bytes.
 pub const MOST: i64 = 12;
@@ -90,44 +92,139 @@ pub fn assign(opened: &Opened, alignment: Option<u64>, algorithm: Option<Algorit
     Some(Aligned { facts, assignment })
 }
 
+/// A gap in two or three sentences.
+pub fn sentence(gap: &Gap) -> String {
+    if gap.assigned == 0 {
+        return "This module has no heap: nothing is left to be packed.".to_owned();
+    }
+    let mut out =
+        format!("At an alignment of {} the heap takes {}. ", bytes(gap.alignment), bytes(gap.assigned));
+    if gap.assigned == gap.floor {
+        out.push_str("As much is alive at once, so nothing is lost: no packing could be smaller.");
+        return out;
+    }
+    _ = write!(out, "{} are alive at once", bytes(gap.floor));
+    _ = match gap.heuristic() {
+        0 => write!(out, "; the packer loses nothing by itself"),
+        lost => write!(out, "; the packer loses {} by itself", bytes(lost)),
+    };
+    _ = match gap.by_alignment() {
+        0 => write!(out, ", alignment adds nothing."),
+        more @ 1.. => write!(out, ", alignment adds {}.", bytes(more.unsigned_abs())),
+        less => {
+            write!(out, ", and with this alignment it happens to need {} less.", bytes(less.unsigned_abs()))
+        }
+    };
+    _ = match gap.optimum() {
+        Optimum::Reached => write!(out, " No packing at this alignment could be smaller."),
+        Optimum::Between(from, to) => {
+            write!(
+                out,
+                " The best packing at this alignment is somewhere from {} to {}.",
+                grouped(from),
+                bytes(to)
+            )
+        }
+    };
+    out
+}
+
+/// What a packer is called here.
+pub fn name(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::BestOfSpatialTemporal => "The smaller of both, XLA's choice",
+        Algorithm::Spatial => "Largest first (spatial)",
+        Algorithm::Temporal => "Longest-lived first (temporal)",
+        Algorithm::FastMerge => "Fast merge",
+        Algorithm::FastSplit => "Fast split",
+    }
+}
+
+/// A packer's heap against the bound: "10.5 % above the bound".
+pub fn against(packed: &Packed, gap: &Gap) -> String {
+    match packed.size.saturating_sub(gap.aligned_floor) {
+        0 => "as small as can be".to_owned(),
+        more => format!("{:.1} % above the bound", 100.0 * more as f64 / gap.aligned_floor.max(1) as f64),
+    }
+}
+
+/// The lines of the statistics block, each with what it means.
+pub fn stats_lines(block: &str) -> Vec<(String, &'static str)> {
+    block
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let about = match line.trim().split(" allocation:").next().unwrap_or_default() {
+                "parameter" => "memory of the caller for the arguments; a donated one counts as a result too",
+                "constant" => "memory that comes with the program",
+                "maybe_live_out" => "what holds, or may hold, a part of the result",
+                "preallocated temp" => {
+                    "one block for all temporaries: the heap, and tables of tuples behind it"
+                }
+                "total" => "all allocations together",
+                other if other.trim_start().starts_with("preallocated temp fragmentation") => {
+                    "how far the heap is above what is alive at once, and how much of the line above that is"
+                }
+                _ => "the same for all allocations together, as though all but constants were one heap",
+            };
+            (line.trim_start().to_owned(), about)
+        })
+        .collect()
+}
+
 fn sum(heaps: &[HeapRun], of: impl Fn(&HeapRun) -> u64) -> u64 {
     heaps.iter().fold(0, |n, run| n.saturating_add(of(run)))
 }
 
-/// The gap of a module at an alignment: two runs of the assigner, one at this alignment and one at 1.
-pub fn gap(opened: &Opened, alignment: u64) -> Option<Gap> {
-    let (free, aligned) =
-        (assign(opened, Some(1), None)?.assignment, assign(opened, Some(alignment), None)?.assignment);
-    let bound = |run: &HeapRun, alignment| {
-        packing::aligned_peak_live_size(&run.events, alignment).unwrap_or_default()
-    };
-    Some(Gap {
-        alignment,
-        floor: sum(&aligned.heaps, |run| bound(run, 1)),
-        aligned_floor: sum(&aligned.heaps, |run| bound(run, alignment)),
-        free: sum(&free.heaps, |run| run.packing.total()),
-        assigned: sum(&aligned.heaps, |run| run.packing.total()),
-        temp: aligned.temp_bytes(),
-    })
+/// What the target's packer takes where places may begin at any byte.
+pub fn free_bytes(opened: &Opened) -> Option<u64> {
+    Some(sum(&assign(opened, Some(1), None)?.assignment.heaps, |run| run.packing.total()))
 }
 
-/// The module's largest heap under each packer, at an alignment; all from the same events.
+/// The gap of a module at an alignment: two runs of the assigner, one at this alignment and one at 1.
+pub fn gap(opened: &Opened, alignment: u64) -> Option<Gap> {
+    Some(assign(opened, Some(alignment), None)?.gap(alignment, free_bytes(opened)?))
+}
+
+/// The module's largest heap under each packer, at an alignment.
 pub fn packers(opened: &Opened, alignment: u64) -> Vec<Packed> {
-    let Some(run) = assign(opened, Some(alignment), None)
-        .and_then(|a| a.assignment.heaps.into_iter().max_by_key(|run| run.packing.total()))
-    else {
-        return Vec::new();
-    };
-    Algorithm::ALL
-        .into_iter()
-        .filter_map(|algorithm| {
-            let options = packing::Options { algorithm, ..run.options.clone() };
-            let packing = packing::pack(&run.events, &options).ok()?;
-            let heap = packing.heaps.first()?;
-            let places = heap.chunks.iter().map(|(key, chunk)| (key.0, chunk.offset, chunk.size)).collect();
-            Some(Packed { algorithm, size: packing.total(), places })
-        })
-        .collect()
+    assign(opened, Some(alignment), None).map(|a| a.packers()).unwrap_or_default()
+}
+
+impl Aligned {
+    /// The gap, with what [`free_bytes`] gave for the module.
+    pub fn gap(&self, alignment: u64, free: u64) -> Gap {
+        let heaps = &self.assignment.heaps;
+        let bound = |run: &HeapRun, alignment| {
+            packing::aligned_peak_live_size(&run.events, alignment).unwrap_or_default()
+        };
+        Gap {
+            alignment,
+            floor: sum(heaps, |run| bound(run, 1)),
+            aligned_floor: sum(heaps, |run| bound(run, alignment)),
+            free,
+            assigned: sum(heaps, |run| run.packing.total()),
+            temp: self.assignment.temp_bytes(),
+        }
+    }
+
+    /// The largest heap under each packer, all from the same events.
+    pub fn packers(&self) -> Vec<Packed> {
+        let Some(run) = self.assignment.heaps.iter().max_by_key(|run| run.packing.total()) else {
+            return Vec::new();
+        };
+        Algorithm::ALL
+            .into_iter()
+            .filter_map(|algorithm| {
+                let options = packing::Options { algorithm, ..run.options.clone() };
+                let packing = packing::pack(&run.events, &options).ok()?;
+                let heap = packing.heaps.first()?;
+                let places =
+                    heap.chunks.iter().map(|(key, chunk)| (key.0, chunk.offset, chunk.size)).collect();
+                Some(Packed { algorithm, size: packing.total(), places })
+            })
+            .collect()
+    }
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
@@ -158,6 +255,36 @@ mod tests {
                     of(Algorithm::Spatial).min(of(Algorithm::Temporal))
                 );
             }
+        }
+    }
+
+    #[test]
+    fn sentences_say_what_is_lost_and_what_is_known() {
+        let of = |id: &str, alignment| {
+            sentence(&gap(&open(&text_of(id)).expect("it can be read"), alignment).expect("an assignment"))
+        };
+        assert_eq!(
+            of("varied_temp_sizes", 64),
+            "At an alignment of 64 B the heap takes 25,028 B. 22,316 B are alive at once; the packer loses 2,308 B by \
+             itself, alignment adds 404 B. The best packing at this alignment is somewhere from 22,660 to 25,028 B."
+        );
+        assert_eq!(
+            of("mlp_grad", 64),
+            "At an alignment of 64 B the heap takes 16,384 B. As much is alive at once, so nothing is lost: no packing \
+             could be smaller."
+        );
+        assert!(of("lstm_scan", 64).ends_with("No packing at this alignment could be smaller."));
+    }
+
+    #[test]
+    fn each_line_of_the_statistics_has_its_own_meaning() {
+        let opened = open(&text_of("varied_temp_sizes")).expect("it can be read");
+        let block = dumps::stats(&opened.module, &opened.facts, &opened.original.assignment).to_string();
+        let lines = stats_lines(&block);
+        assert_eq!(lines.len(), 7);
+        assert_eq!(lines[4].0, "preallocated temp fragmentation:     2.6KiB (10.84%)");
+        for (i, (_, about)) in lines.iter().enumerate() {
+            assert!(lines[..i].iter().all(|(_, other)| other != about));
         }
     }
 

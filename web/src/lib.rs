@@ -15,6 +15,7 @@ pub mod log;
 pub mod modules;
 pub mod pane;
 pub mod placing;
+pub mod questions;
 pub mod scene;
 pub mod sorting;
 pub mod state;

@@ -1,8 +1,8 @@
 //! The reading page, a file a chapter.
 //!
 //! A chapter's file has its `CHAPTER`: number, slug, title, question, the view, and the posters, which are its figures as
-//! they first are, drawn by the same scenes. Posters are made natively, by `cargo run -p bufferscope-web --bin posters`, and
-//! stand on the page where there is no JavaScript. To add a chapter, add its file and its line in [`CHAPTERS`].
+//! they first are, drawn by the same scenes. Posters are made natively, by `examples/posters.rs`, and stand on
+//! the page where there is no JavaScript. To add a chapter, add its file and its line in [`CHAPTERS`].
 
 pub mod c01_what_gets_decided;
 pub mod c03_clock;
@@ -13,6 +13,9 @@ pub mod c07_colour_is_a_memory_space;
 pub mod c08_what_never_reaches_the_packing;
 pub mod c09_biggest_first_best_fit;
 pub mod c10_nine_reasons_to_say_no;
+pub mod c12_fragmentation;
+pub mod c13_four_files_with_the_answer;
+pub mod c19_questions;
 
 use crate::scene::Scene;
 
@@ -61,6 +64,9 @@ pub const CHAPTERS: &[Chapter] = &[
     c08_what_never_reaches_the_packing::CHAPTER,
     c09_biggest_first_best_fit::CHAPTER,
     c10_nine_reasons_to_say_no::CHAPTER,
+    c12_fragmentation::CHAPTER,
+    c13_four_files_with_the_answer::CHAPTER,
+    c19_questions::CHAPTER,
 ];
 
 /// The text of a module that comes with the page, for posters and tests.
@@ -68,6 +74,38 @@ pub const CHAPTERS: &[Chapter] = &[
 pub fn text_of(id: &str) -> String {
     let path = format!("{}/../assets/modules/{id}.txt", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(path).expect("every module that is listed is there")
+}
+
+/// The chapters' questions and posters as a piece of HTML.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn posters_html() -> String {
+    use crate::scene::svg::{escaped, inline};
+    use std::fmt::Write as _;
+    let mut out = String::new();
+    for chapter in CHAPTERS {
+        _ = write!(
+            out,
+            "<section class=\"chapter\" id=\"{}\">\n<p class=\"chapter-number\">Chapter {}</p>\n<h2>{}</h2>\n\
+             <p class=\"question\">{}</p>\n",
+            chapter.slug,
+            chapter.number,
+            escaped(chapter.title),
+            escaped(chapter.question)
+        );
+        for poster in (chapter.posters)() {
+            _ = write!(
+                out,
+                "<figure class=\"poster\">\n<div class=\"{}\"><div class=\"plot\">{}</div></div>\n\
+                 <figcaption><b>{}</b> {}</figcaption>\n</figure>\n",
+                poster.class,
+                inline(&poster.scene, &format!("{}. {}", poster.title, poster.caption)),
+                escaped(poster.title),
+                escaped(&poster.caption)
+            );
+        }
+        out.push_str("</section>\n");
+    }
+    out
 }
 
 #[cfg(test)]
@@ -80,6 +118,18 @@ mod tests {
         for (i, c) in CHAPTERS.iter().enumerate() {
             assert!(c.slug.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'));
             assert!(CHAPTERS[..i].iter().all(|other| other.slug != c.slug));
+        }
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    #[test]
+    fn every_chapter_has_a_poster_that_says_something() {
+        for chapter in CHAPTERS {
+            let posters = (chapter.posters)();
+            assert!(!posters.is_empty(), "{}", chapter.slug);
+            for p in posters {
+                assert!(p.scene.marks.len() > 2 && p.caption.len() > 20, "{}: {:?}", p.figure, p.caption);
+            }
         }
     }
 }

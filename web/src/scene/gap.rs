@@ -45,7 +45,7 @@ pub fn gap(gap: &Gap, most: u64, width: f64) -> Scene {
     };
     let bound = format!("not below {}", grouped(gap.aligned_floor));
     let at = x(gap.aligned_floor);
-    scene.line(Layer::Threshold, 0, (at, top - 8.0), (0.0, height + 8.0)).class = "tick";
+    scene.line(Layer::Threshold, 0, (at, top - 9.0), (0.0, 13.0)).class = "tick";
     scene.text(Layer::Threshold, 1, (over(at, &bound), top - 13.0), Anchor::Middle, bound.clone()).class =
         "word";
     let end = format!("heap {}", grouped(gap.assigned));
@@ -104,7 +104,7 @@ band 1 523.7,28.0 54.1x34.0 .packer
 label 1 527.7,42.0 Start \"packer\"
 label 11 527.7,55.0 Start \"2,308 B\"
 band 2 577.8,28.0 9.5x34.0 .alignment
-threshold 0 531.8,20.0 to 0.0,42.0 .tick
+threshold 0 531.8,19.0 to 0.0,13.0 .tick
 threshold 1 531.8,15.0 Middle \"not below 22,660\" .word
 peak 0 587.3,28.0 to 0.0,42.0
 axis 0 564.4,83.0 Middle \"heap 25,028\" .top

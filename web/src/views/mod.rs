@@ -4,6 +4,7 @@ pub mod chart;
 pub mod choose;
 pub mod decision_log;
 pub mod drawn;
+pub mod dump_pane;
 pub mod painter;
 pub mod plot;
 pub mod scrubber;
