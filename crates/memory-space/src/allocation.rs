@@ -99,6 +99,8 @@ pub struct Allocation {
     pub slices: Vec<Slice>,
     /// What a copy is made from: a place in the same list.
     pub source: Option<usize>,
+    /// The time of the synchronous copy or slice whose place it takes (19).
+    pub replaces: Option<Time>,
     /// Who reads it.
     pub uses: Vec<UseRef>,
     #[serde(skip)]

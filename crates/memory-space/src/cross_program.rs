@@ -71,6 +71,7 @@ impl Engine<'_> {
             uses: Vec::new(),
             group: (space == Space::Alternate).then_some(group),
             source_position: None,
+            replaces: None,
         };
         let source = self.finalized.len();
         self.finalized.push(allocation(Kind::Pinned, Space::Default, 0, end, None));

@@ -576,6 +576,7 @@ impl<'p> Engine<'p> {
                     && let Some(mut copy) = trial.sequences[position].pop()
                 {
                     copy.source_position = Some(position);
+                    copy.replaces = Some(trial.values[target].definition_time);
                     trial.sequences[target].push(copy);
                 }
                 if request.require_no_copy && !total.is_success() {
@@ -680,6 +681,7 @@ impl<'p> Engine<'p> {
             uses: Vec::new(),
             group,
             source_position: None,
+            replaces: None,
         }
     }
 

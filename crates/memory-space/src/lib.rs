@@ -37,6 +37,7 @@ mod scoped;
 mod segment;
 mod sliced;
 pub mod words;
+pub mod write_back;
 
 pub use allocation::{Allocation, Assignment, Copy, Kind, Slice, UseRef};
 pub use decision::{

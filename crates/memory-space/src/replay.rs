@@ -25,6 +25,9 @@ pub struct Fixture {
     /// The final table of alternate memory; empty if not known.
     #[serde(default)]
     pub expected: Vec<Row>,
+    /// The schedule of each computation afterwards, without tuples, bitcasts and get-tuple-elements; copies by their opcode.
+    #[serde(default)]
+    pub schedule_after: BTreeMap<String, Vec<String>>,
 }
 
 /// See [`Fixture`].

@@ -47,6 +47,7 @@ impl Engine<'_> {
                 uses: Vec::new(),
                 group: Some(group),
                 source_position: None,
+                replaces: None,
             });
             if at_same_offset {
                 shared.members.push(member);

@@ -254,6 +254,11 @@ fn prefetch(prefetch: &Prefetch) -> String {
         PrefetchWindow::PreferredOutside { preferred } => {
             format!("no copy: the time asked for, {preferred}, is not possible")
         }
+        PrefetchWindow::TooNear { available, .. }
+            if prefetch.result == (PrefetchResult::Failed { outcome: Outcome::OUT_OF_MEMORY }) =>
+        {
+            format!("no copy: from {available} on there is no place for it")
+        }
         PrefetchWindow::TooNear { available, seconds, least } => format!(
             "no copy: from {available} to the use there are {}, and a copy needs {}",
             micros(*seconds),

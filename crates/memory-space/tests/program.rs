@@ -2,11 +2,13 @@
 //! log, everything must come out as it did there.
 
 use flate2::read::GzDecoder;
+use hlo::Opcode;
 use memory_space::cost::Machine;
 use memory_space::problem::{Buffer, BufferIndex, UseKind};
 use memory_space::program::{Program, Slicing, problem};
-use memory_space::{Options, Problem, assign, replay};
-use std::collections::BTreeMap;
+use memory_space::write_back::{Placed, schedule};
+use memory_space::{Assignment, Options, Problem, assign, replay};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Read;
 use std::path::Path;
@@ -18,12 +20,13 @@ fn read(folder: &str, file: &str) -> String {
     text
 }
 
-fn program(text: &str, options: Options) -> Program {
+fn program(text: &str, options: Options) -> (hlo::Module, analysis::Facts, Program) {
     let module = hlo::read(text).complete().unwrap();
     let target = analysis::Target::detect(&module);
     let orders = analysis::Orders::guess(&module, &target);
     let facts = analysis::Facts::new(&module, orders, target).unwrap();
-    problem(&module, &facts, Machine::default(), options, Slicing::default(), 1)
+    let program = problem(&module, &facts, Machine::default(), options, Slicing::default(), 1);
+    (module, facts, program)
 }
 
 /// "sort.9 {0}" and "sort.9{0}" are one name.
@@ -32,7 +35,8 @@ fn plain(name: &str) -> String {
 }
 
 /// Takes what only the compiler knows from its log: seconds, bytes, the order of buffers, how copies are sliced.
-fn with_costs_of(mut ours: Problem, log: &Problem) -> Problem {
+fn take_costs(program: &mut Program, log: &Problem) {
+    let ours = &mut program.problem;
     ours.options = log.options.clone();
     ours.memory_pressure = log.memory_pressure;
     assert_eq!(ours.instructions.len(), log.instructions.len());
@@ -76,14 +80,47 @@ fn with_costs_of(mut ours: Problem, log: &Problem) -> Problem {
         }
     }
     ours.buffers = buffers;
-    ours
+    program.places = order.iter().map(|i| program.places[*i].clone()).collect();
+}
+
+/// The schedule with copies, in the words of the fixtures.
+fn schedule_after(
+    module: &hlo::Module,
+    facts: &analysis::Facts,
+    program: &Program,
+    assignment: &Assignment,
+) -> BTreeMap<String, Vec<String>> {
+    // A slice that became asynchronous is copied by its own operation.
+    let is_slice = |allocation: usize| {
+        let time = assignment.allocations[allocation].replaces;
+        let id = time.and_then(|t| facts.clock.sequence.get(usize::try_from(t).ok()?));
+        id.is_some_and(|id| module.instruction(*id).opcode != Opcode::Copy)
+    };
+    let word = |placed: &Placed| match placed {
+        Placed::CopyStart(a) if is_slice(*a) => Some("slice-start".to_owned()),
+        Placed::CopyDone(a) if is_slice(*a) => Some("slice-done".to_owned()),
+        Placed::Original(id) => match module.instruction(*id).opcode {
+            Opcode::Tuple | Opcode::Bitcast | Opcode::GetTupleElement => None,
+            _ => Some(module.name_of(*id).to_owned()),
+        },
+        Placed::CopyStart(_) => Some("copy-start".to_owned()),
+        Placed::CopyDone(_) => Some("copy-done".to_owned()),
+        Placed::SliceStart(..) => Some("slice-start".to_owned()),
+        Placed::SliceDone(..) => Some("slice-done".to_owned()),
+        Placed::Concat(_) => Some("concat".to_owned()),
+    };
+    let schedule = schedule(module, facts, program, assignment);
+    schedule
+        .iter()
+        .map(|(c, placed)| (module.computation_name(*c).to_owned(), placed.iter().filter_map(word).collect()))
+        .collect()
 }
 
 /// Positions, uses and what must agree, without ids, which are the module reader's own.
-fn structure(problem: &Problem, only: &BTreeMap<String, ()>) -> BTreeMap<String, String> {
+fn structure(problem: &Problem, only: &BTreeSet<String>) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for buffer in &problem.buffers {
-        if !only.contains_key(&plain(&buffer.name)) {
+        if !only.contains(&plain(&buffer.name)) {
             continue;
         }
         let mut text = format!("{} bytes\n", buffer.size);
@@ -129,9 +166,11 @@ fn modules_give_what_the_compiler_had() {
     for name in &names {
         let fixture = replay::Fixture::from_json(&read("golden", &format!("{name}.json.gz"))).unwrap();
         let log = fixture.problem();
-        let ours = program(&read("modules", &format!("{name}.hlo.gz")), log.options.clone()).problem;
-        let both: BTreeMap<String, ()> = log.buffers.iter().map(|b| (plain(&b.name), ())).collect();
-        let (a, b) = (structure(&ours, &both), structure(&log, &both));
+        let text = read("modules", &format!("{name}.hlo.gz"));
+        let (module, facts, mut made) = program(&text, log.options.clone());
+        let ours = &made.problem;
+        let both: BTreeSet<String> = log.buffers.iter().map(|b| plain(&b.name)).collect();
+        let (a, b) = (structure(ours, &both), structure(&log, &both));
         for (buffer, theirs) in &b {
             let mine = a.get(buffer).map_or("missing", String::as_str);
             if mine != theirs {
@@ -141,9 +180,9 @@ fn modules_give_what_the_compiler_had() {
         let candidates = |p: &Problem| -> Vec<(String, u64, i64)> {
             p.cross_program.iter().map(|c| (c.name.clone(), c.size, c.last_use_time)).collect()
         };
-        if candidates(&ours) != candidates(&log) {
+        if candidates(ours) != candidates(&log) {
             let _ =
-                writeln!(wrong, "{name}: candidates {:?}\n  got {:?}", candidates(&log), candidates(&ours));
+                writeln!(wrong, "{name}: candidates {:?}\n  got {:?}", candidates(&log), candidates(ours));
         }
         let names_of = |p: &Problem| -> BTreeMap<u32, String> {
             let buffers = p.buffers.iter().map(|b| (b.id, plain(&b.name)));
@@ -158,8 +197,16 @@ fn modules_give_what_the_compiler_had() {
                 .collect()
         };
         let expected = rows(&names_of(&log), &fixture.expected);
-        let ours = with_costs_of(ours, &log);
-        let got = rows(&names_of(&ours), &replay::table(&assign(&ours).unwrap()));
+        take_costs(&mut made, &log);
+        let assignment = assign(&made.problem).unwrap();
+        let got = rows(&names_of(&made.problem), &replay::table(&assignment));
+        let after = schedule_after(&module, &facts, &made, &assignment);
+        for (computation, theirs) in &fixture.schedule_after {
+            let mine = after.get(computation).cloned().unwrap_or_default();
+            if mine != *theirs {
+                let _ = writeln!(wrong, "{name}: %{computation}\n  expected {theirs:?}\n  got      {mine:?}");
+            }
+        }
         if expected == got {
             same += 1;
         } else {

@@ -214,6 +214,7 @@ class Log:
         self.bandwidth = BANDWIDTH[chip]
         self.joint, self.loops, self.loop_size, self.slices = [], {}, 0, {}
         self.module = {}
+        self.after = []
         self.read(text)
 
     def read(self, text):
@@ -223,6 +224,13 @@ class Log:
             source, b = (head[1], head[2]) if head else ("", line)
             if source == "memory_space_assignment" and not self.schedule and (m := re.match(r"([a-z_]+): (-?[\d.]+)$", b)):
                 self.options.setdefault(m[1], float(m[2]) if "." in m[2] else int(m[2]))
+            if b.startswith("Module after memory space assignment"):
+                mode = "after"
+            elif mode == "after":
+                if source == "memory_space_assignment":
+                    self.after.append(b)
+                else:
+                    mode = None
             if m := re.match(r"Initial resource\[(\d+)\] = (\S+) ", b):
                 self.resources[int(m[1])] = float(m[2])
             elif source == "algorithm" and (m := re.match(r" (\d+): (\S+) (\S+)$", b)):
@@ -469,8 +477,20 @@ def fixture(log):
         while_nest=[nest[c][1] for c in computation_of], control_flow=control,
         memory_pressure=log.pressure, size_override=override, cross_program_candidates=log.candidates,
         cross_program_first_use_times=log.cross_uses, buffers=buffers, required=log.required, loop_optimized_uses=log.loops)
+    after, computation = {}, None
+    for line in log.after:
+        if m := re.match(r"(?:ENTRY )?%(\S+) \(.*\{$", line):
+            computation = m[1]
+        elif computation in names and (m := re.match(r"  (?:ROOT )?%(\S+) = (.*)$", line)):
+            opcode = re.search(r"[)}\]] ([a-z][a-z\-]*)\(", m[2])
+            opcode = opcode[1] if opcode else ""
+            kind = {"copy-start": "copy-start", "copy-done": "copy-done", "async-start": "slice-start", "async-done": "slice-done"}.get(opcode)
+            if "ConcatBitcast" in m[2]:
+                kind = "concat"
+            if opcode not in ("tuple", "bitcast", "get-tuple-element"):
+                after.setdefault(computation, []).append(kind or m[1])
     trace = [dict(value=q["value"], use=q["use"], start=q["start"], end=q["end"], result=q.get("result", "")) for q in log.requests]
-    return dict(input=data, trace=trace, expected=log.table), conversions
+    return dict(input=data, trace=trace, expected=log.table, schedule_after=after), conversions
 
 
 def aliases_of(log, buffer, use):
@@ -506,7 +526,7 @@ def without_places(text):
 
 def one_line_lists(data):
     text = json.dumps(data, separators=(",", ":"))
-    return re.sub(r',("(?:schedule|elapsed_seconds|buffers|required|trace|expected|loop_optimized_uses)"|\{"value")', r",\n\1", text) + "\n"
+    return re.sub(r',("(?:schedule|schedule_after|elapsed_seconds|buffers|required|trace|expected|loop_optimized_uses)"|\{"value")', r",\n\1", text) + "\n"
 
 
 def main():
