@@ -189,7 +189,10 @@ mod view {
             answer.with(|a| {
                 a.as_ref().map(|a| match a.verdict {
                     Verdict::No(touching::Touching::Copy) => "Decided by rule 5: a copy.".to_owned(),
-                    v => format!("Decided by clause {} of rule 7.", v.decided()),
+                    v => match v.decided().split_once(' ') {
+                        Some((number, title)) => format!("Decided by rule 7, clause {number}: {title}."),
+                        None => String::new(),
+                    },
                 })
             })
         };
