@@ -1,6 +1,7 @@
 //! The signature exhibit: live ranges, the heap they are packed into, and what a pulled end does.
 
 use crate::app::Palette;
+use crate::breaking;
 use crate::editor::Editor;
 use crate::modules::{SHIPPED, shipped};
 use crate::scene::{self, HeapLayout, SlabKind, Spot, Timeline, TimelineOptions};
@@ -254,6 +255,30 @@ fn Controls() -> impl IntoView {
     }
 }
 
+/// Are the steps at which a sharing breaks shown on all rows?
+fn shows_ticks(wb: Workbench) -> bool {
+    wb.state.with(|s| s.number("ticks") == Some(1))
+}
+
+/// Shows them, or no longer.
+#[component]
+fn TicksSwitch() -> impl IntoView {
+    let wb = use_workbench();
+    let turn = move |e: Event| {
+        if event_target_checked(&e) {
+            wb.set_view("ticks", 1);
+        } else {
+            wb.clear_view("ticks");
+        }
+    };
+    view! {
+        <label class="switch">
+            <input type="checkbox" prop:checked=move || shows_ticks(wb) on:change=turn />
+            "breaks on every row"
+        </label>
+    }
+}
+
 /// The range of the selected value as it is now.
 fn range(wb: Workbench) -> Option<(u32, u32, u32)> {
     let value = wb.selected.get()?;
@@ -355,6 +380,16 @@ fn TimelineFigure() -> impl IntoView {
     let wb = use_workbench();
     let (plot, svg) = (NodeRef::<Div>::new(), NodeRef::<Svg>::new());
     let width = width_of(plot);
+    // Of all rows only when they are asked for, and not while an end is on its way.
+    let ticks = Memo::new(move |was: Option<&Option<Vec<(u32, u32)>>>| {
+        if !shows_ticks(wb) {
+            return None;
+        }
+        if wb.dragging.get().is_some() {
+            return was.cloned().flatten();
+        }
+        Some(breaking::ticks(&*wb.opened.get()?, &*wb.run.get()?))
+    });
     let layout = Memo::new(move |_| {
         let (opened, run) = (wb.opened.get()?, wb.run.get()?);
         let width = width.get();
@@ -378,7 +413,13 @@ fn TimelineFigure() -> impl IntoView {
             at_start: &at_start,
             peak: run.curve.peak(),
         };
-        (width > 0.0).then(|| Shared::new(scene::timeline(&opened.original.picture, &run.picture, options)))
+        (width > 0.0).then(|| {
+            let mut timeline = scene::timeline(&opened.original.picture, &run.picture, options);
+            if let Some(ticks) = ticks.get() {
+                timeline.add_ticks(&ticks, options.selected);
+            }
+            Shared::new(timeline)
+        })
     });
     paint(wb, "Live ranges", svg, layout, |t: &Timeline| &t.scene);
 
@@ -472,6 +513,7 @@ fn TimelineFigure() -> impl IntoView {
                     />
                     "parameters and results too"
                 </label>
+                <TicksSwitch />
             </figcaption>
             <div class="scroll" node_ref=scroller tabindex="0" role="group" aria-label="Timeline">
                 <div

@@ -40,15 +40,55 @@ fn posters() -> Vec<super::Poster> {
 #[cfg(target_arch = "wasm32")]
 mod view {
     use super::{MODULE, TITLE};
+    use crate::breaking;
     use crate::exhibit::Exhibit;
     use crate::figure::Figure;
+    use crate::fragmentation::Packed;
+    use crate::modules::shipped;
+    use crate::scene;
     use crate::state::{Source, State};
-    use crate::teach::Rule;
-    use crate::workbench::Workbench;
+    use crate::teach::{Predict, Puzzle, PuzzleResult, Rule};
+    use crate::views::drawn::Drawn;
+    use crate::workbench::{Shared, Workbench, use_workbench};
+    use assigner::words::{bytes, difference};
     use leptos::prelude::*;
 
     pub fn chapter() -> AnyView {
         let wb = Workbench::for_figure("drag", State::new(Source::Shipped(MODULE.to_owned())));
+        // The value that the module's story begins with; what is selected may change.
+        let pulled = Memo::new(move |_| {
+            let base = wb.base.get()?;
+            let named = wb.state.with(|s| match &s.source {
+                Source::Shipped(id) => shipped(id).and_then(|m| m.suggested),
+                Source::Own(_) => None,
+            });
+            breaking::pulled(&base, named.and_then(|n| base.find(n)).or_else(|| base.suggest())?)
+        });
+        let question = move || {
+            pulled.get().map_or_else(
+                || "A value's end is pulled until a sharing breaks. What does the heap do?".to_owned(),
+                |p| {
+                    format!(
+                        "{} has {} and is wanted until step {}. Its end is pulled to step {}, where its first sharing breaks. What does the heap do?",
+                        p.name,
+                        bytes(p.bytes),
+                        p.steps.0,
+                        p.steps.1
+                    )
+                },
+            )
+        };
+        let options = [
+            "It stays as it is",
+            "It grows, by less than the value",
+            "It grows, by the value or more",
+            "It gets smaller",
+        ];
+        let goal = move || wb.opened.get().map(|o| breaking::goal(&o)).unwrap_or_default();
+        let check = move || {
+            let (solved, progress) = breaking::progress(&*wb.opened.get()?, &*wb.run.get()?);
+            Some(PuzzleResult { solved, progress })
+        };
         view! {
             <p>
                 "Two values may stand at the same address if their live ranges do not overlap. That is all there is to "
@@ -62,15 +102,109 @@ mod view {
                 "The marks beyond the end of the selected range say at which step which sharing breaks, before you get "
                 "there. Pull the end, or use the arrow keys: the packing runs again at every step."
             </p>
+            <Predict
+                wb
+                id="pull"
+                question=Signal::derive(question)
+                options=Signal::derive(move || options.map(str::to_owned).to_vec())
+                answer=Signal::derive(move || pulled.get().map(|p| p.answer()))
+                explain=Callback::new(move |_: usize| pulled.get().map(|p| p.words()).unwrap_or_default())
+            />
             <Figure
                 wb
                 title=TITLE
                 caption="Above, live ranges: a row a buffer, the steps across. Below or beside, the heap: addresses upwards. Whatever stood elsewhere before leaves a dotted ghost."
-                reserve=[1010, 1560, 1960]
+                reserve=[1270, 1820, 2500]
             >
                 <Exhibit />
+                <Packers />
             </Figure>
+            <Puzzle
+                id="grow"
+                goal=Signal::derive(move || {
+                    format!(
+                        "by pulling one end of one range by at most {} steps, make the heap grow by at least {}.",
+                        breaking::REACH,
+                        bytes(goal())
+                    )
+                })
+                check=Signal::derive(check)
+                hint="Show the breaks on every row. A large value whose mark is near, at a step where much is alive, has nowhere to go."
+            />
+            <p>
+                "Pull an end and look at the small heaps, too: the same values, packed by each of XLA's packers. A sharing that "
+                "breaks is a fact about two ranges, and no packer can bring it back. What it costs is the packer's doing. "
+                <Rule section="5" />
+                " "
+                <Rule section="10.5" />
+            </p>
         }
         .into_any()
+    }
+
+    /// The heap as it is now under each packer, small, on the same axes.
+    #[component]
+    fn Packers() -> impl IntoView {
+        let wb = use_workbench();
+        let packers = Memo::new(move |was: Option<&Option<Shared<Vec<Packed>>>>| {
+            // While an end is on its way only the large heap follows.
+            if wb.dragging.get().is_some() {
+                return was.cloned().flatten();
+            }
+            wb.run.get().map(|run| Shared::new(breaking::packers(&run)))
+        });
+        let before = Memo::new(move |_| {
+            let opened = wb.opened.get()?;
+            Some(Shared::new(breaking::packers(&opened.original)))
+        });
+        let most = Memo::new(move |_| {
+            let of = |p: &Memo<Option<Shared<Vec<Packed>>>>| {
+                p.with(|p| p.as_ref().and_then(|p| p.iter().map(|p| p.size).max()).unwrap_or_default())
+            };
+            of(&packers).max(of(&before)).max(1)
+        });
+        let count = move || packers.with(|p| p.as_ref().map_or(0, |p| p.len()));
+        let size = move |from: Memo<Option<Shared<Vec<Packed>>>>, n: usize| {
+            from.with(|p| p.as_ref().and_then(|p| p.get(n)).map(|p| p.size))
+        };
+        view! {
+            <h4>"The same values under each packer"</h4>
+            <ul class="small-heaps">
+                <For each=move || 0..count() key=|n| *n let(n)>
+                    {
+                        let name = breaking::PACKERS.get(n).map(|p| p.1).unwrap_or_default();
+                        let total = move || {
+                            let (now, was) = (size(packers, n)?, size(before, n)?);
+                            Some(if now == was {
+                                bytes(now)
+                            } else {
+                                format!("{}, {}", bytes(now), difference(was, now))
+                            })
+                        };
+                        view! {
+                            <li data-packer=move || size(packers, n).map(|s| s.to_string())>
+                                <p class="quiet">{name}</p>
+                                <Drawn
+                                    wb
+                                    title="A packer's heap"
+                                    class="heap small"
+                                    said=Signal::derive(move || {
+                                        format!("{name}: {}", total().unwrap_or_default())
+                                    })
+                                    scene=Callback::new(move |width: f64| {
+                                        let run = wb.run.get()?;
+                                        packers.with(|p| {
+                                            let packed = p.as_ref()?.get(n)?;
+                                            Some(scene::small(&run.picture, packed, most.get(), (width, 112.0)))
+                                        })
+                                    })
+                                />
+                                <p class="quiet">{total}</p>
+                            </li>
+                        }
+                    }
+                </For>
+            </ul>
+        }
     }
 }

@@ -229,6 +229,20 @@ fn thresholds(scene: &mut Scene, steps: &Steps, item: &Item, (y, height): (f64, 
 }
 
 impl Timeline {
+    /// Adds a small tick at each step at which the end of a value would break a sharing; the selected value has large ones.
+    pub fn add_ticks(&mut self, ticks: &[(u32, u32)], selected: Option<u32>) {
+        for (r, row) in self.rows.iter().enumerate() {
+            let y = self.top + self.row_height * r as f64;
+            for (value, step) in ticks.iter().filter(|(v, _)| row.values.contains(v) && Some(*v) != selected)
+            {
+                let id = 10_000 + self.scene.marks.len() as u32;
+                let at = (self.steps.x(*step), y + self.row_height * 0.25);
+                let mark = self.scene.line(Layer::Threshold, id, at, (0.0, self.row_height * 0.5));
+                (mark.class, mark.value) = ("other", Some(*value));
+            }
+        }
+    }
+
     /// The row at a height.
     pub fn row_at(&self, y: f64) -> Option<usize> {
         let row = ((y - self.top) / self.row_height).floor();
