@@ -194,9 +194,10 @@ impl State {
         }
     }
 
-    fn go(&mut self, list: List, kind: LineKind) -> Option<LineKind> {
+    /// A heading: the lines under it are of `list`.
+    fn go(&mut self, list: List, kind: LineKind) -> LineKind {
         self.list = list;
-        Some(kind)
+        kind
     }
 
     /// Lines that say by themselves what they are.
@@ -209,7 +210,7 @@ impl State {
             at.number32().ok()
         };
         if text.starts_with("BufferAssignment:") {
-            self.go(List::None, LineKind::AssignmentTitle)
+            Some(self.go(List::None, LineKind::AssignmentTitle))
         } else if text.starts_with("allocation ") {
             let mut a = AllocationRecord::default();
             at.eat("allocation ");
@@ -224,43 +225,43 @@ impl State {
             Some(LineKind::Reused)
         } else if text.starts_with("Total bytes used:") {
             let list = if begins == Some(Section::Report) { List::Report } else { List::None };
-            self.go(list, LineKind::Total(report::total(line).ok()?))
+            Some(self.go(list, LineKind::Total(report::total(line).ok()?)))
         } else if text.starts_with("Used values:") {
-            self.go(List::None, LineKind::ValuesTitle)
+            Some(self.go(List::None, LineKind::ValuesTitle))
         } else if text.starts_with('<') && self.list != List::Report {
             let value = short_value(&mut at).ok()?;
             self.list = List::None;
             self.value.clone_from(&value.name);
             Some(LineKind::Value(value))
         } else if text == "positions:" {
-            self.go(List::Positions, LineKind::PositionsTitle)
+            Some(self.go(List::Positions, LineKind::PositionsTitle))
         } else if text == "uses:" {
-            self.go(List::Uses, LineKind::UsesTitle)
+            Some(self.go(List::Uses, LineKind::UsesTitle))
         } else if text.starts_with("from instruction:") {
             let of = self.value.clone();
             self.list = List::None;
             Some(LineKind::Instruction { of })
         } else if text.starts_with("HloLiveRange (max") {
             let end = number_after(at, "HloLiveRange (max")?;
-            self.go(List::None, LineKind::LiveRangeTitle { end })
+            Some(self.go(List::None, LineKind::LiveRangeTitle { end }))
         } else if text.starts_with("InstructionSequence:") {
-            self.go(List::Sequence, LineKind::SequenceTitle)
+            Some(self.go(List::Sequence, LineKind::SequenceTitle))
         } else if text.starts_with("BufferLiveRange:") {
-            self.go(List::Ranges, LineKind::RangesTitle)
+            Some(self.go(List::Ranges, LineKind::RangesTitle))
         } else if text.starts_with("Live ranges at ") {
             let step = number_after(at, "Live ranges at ")?;
-            self.go(List::Peak, LineKind::PeakTitle { step })
+            Some(self.go(List::Peak, LineKind::PeakTitle { step }))
         } else if text.starts_with("Stack trace breakdown") {
-            self.go(List::Breakdown, LineKind::BreakdownTitle)
+            Some(self.go(List::Breakdown, LineKind::BreakdownTitle))
         } else if text.starts_with("Peak memory could not be determined") {
-            self.go(List::None, LineKind::Unbounded)
+            Some(self.go(List::None, LineKind::Unbounded))
         } else if text.starts_with("Memory Space:") {
             let space = report::space(line).ok()?;
-            self.go(List::Report, LineKind::Space { name: space.name, color: space.color })
+            Some(self.go(List::Report, LineKind::Space { name: space.name, color: space.color }))
         } else if text.starts_with("Total bytes:") {
             report::total(line).ok().map(LineKind::SpaceTotal)
         } else if text.starts_with("Allocations sorted by size:") {
-            self.go(List::Report, LineKind::BlockTitle { block: 0 })
+            Some(self.go(List::Report, LineKind::BlockTitle { block: 0 }))
         } else if text.starts_with("cumulative_size;") {
             self.list = List::Report;
             self.blocks += 1;
