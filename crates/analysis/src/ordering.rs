@@ -124,6 +124,11 @@ impl Ordering {
         }
     }
 
+    /// `c`, and the computations that all chains of calls to it pass through, the nearest first.
+    pub fn holders(&self, c: ComputationId) -> impl Iterator<Item = ComputationId> + '_ {
+        std::iter::successors(Some(c), |c| self.dominator[c.index()].0)
+    }
+
     /// Do all chains of calls that lead to `c` pass through `inside`?
     #[must_use]
     pub fn is_nested(&self, mut c: ComputationId, inside: ComputationId) -> bool {

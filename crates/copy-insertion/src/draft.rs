@@ -153,8 +153,9 @@ impl Draft {
         !self.successors[id.index()].is_empty() || !self.module.control_predecessors(id).is_empty()
     }
 
+    /// A body that outlived its fusion is none any more.
     pub(crate) fn is_fusion_body(&self, c: ComputationId) -> bool {
-        self.fusion_of[c.index()].is_some()
+        self.fusion_of(c).is_some()
     }
 
     pub(crate) fn fusion_of(&self, c: ComputationId) -> Option<InstructionId> {

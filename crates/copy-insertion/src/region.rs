@@ -96,32 +96,35 @@ impl<'a, 'd> Regions<'a, 'd> {
     /// Where is the second region relative to the first? Gives whether it overlaps, and whether it intercepts.
     fn between(&mut self, first: &Region, second: &Region) -> (bool, bool) {
         let (mut overlaps, mut intercepts) = (false, false);
-        for (c1, entries1) in first {
-            for (c2, entries2) in second {
-                if !self.remover.order.is_nested(*c2, *c1) {
-                    continue;
-                }
-                for (i2, entry2) in entries2 {
-                    let can_modify = self.can_modify(*i2, *entry2, first);
-                    let (mut order, mut intercepted, mut if_unordered) = (0, false, false);
-                    let mut unordered = Vec::new();
-                    for (i1, entry1) in entries1 {
-                        let (o, k) = self.relation((*i1, *entry1), (*i2, *entry2), can_modify);
-                        if o == UNORDERED {
-                            unordered.push(*i1);
-                            if_unordered |= k;
-                        } else {
-                            order |= o;
-                            intercepted |= k;
-                        }
+        // Only what holds a computation can dominate it.
+        let mut pairs: Vec<(ComputationId, ComputationId)> = second
+            .keys()
+            .flat_map(|c2| self.remover.order.holders(*c2).map(move |c1| (c1, *c2)))
+            .filter(|(c1, _)| first.contains_key(c1))
+            .collect();
+        pairs.sort_unstable();
+        for (c1, c2) in pairs {
+            let (entries1, entries2) = (&first[&c1], &second[&c2]);
+            for (i2, entry2) in entries2 {
+                let can_modify = self.can_modify(*i2, *entry2, first);
+                let (mut order, mut intercepted, mut if_unordered) = (0, false, false);
+                let mut unordered = Vec::new();
+                for (i1, entry1) in entries1 {
+                    let (o, k) = self.relation((*i1, *entry1), (*i2, *entry2), can_modify);
+                    if o == UNORDERED {
+                        unordered.push(*i1);
+                        if_unordered |= k;
+                    } else {
+                        order |= o;
+                        intercepted |= k;
                     }
-                    if !unordered.is_empty() && !self.force(*i2, &unordered, order) {
-                        order |= UNORDERED;
-                        intercepted |= if_unordered;
-                    }
-                    overlaps |= order >= UNORDERED;
-                    intercepts |= intercepted;
                 }
+                if !unordered.is_empty() && !self.force(*i2, &unordered, order) {
+                    order |= UNORDERED;
+                    intercepted |= if_unordered;
+                }
+                overlaps |= order >= UNORDERED;
+                intercepts |= intercepted;
             }
         }
         (overlaps, intercepts)
