@@ -30,6 +30,7 @@ mod picker;
 mod prefetch;
 pub mod problem;
 pub mod program;
+pub mod propagation;
 mod repack;
 pub mod replay;
 mod resource;
