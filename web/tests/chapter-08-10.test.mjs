@@ -100,7 +100,7 @@ test("values: by a drag and by two clicks; the assigner's own answer beside it",
 test("log: every decision as the engine words it, forward and back, all by keys", () =>
   withFigure("log", {}, async (page, figure) => {
     const slider = figure.getByRole("slider", { name: "Decision" });
-    const now = () => figure.locator(".log [aria-current] .told").innerText();
+    const now = () => figure.locator(".log [aria-current] .line").innerText();
     const { log } = golden.bins;
     await slider.focus();
     await page.keyboard.press("Home");
@@ -159,7 +159,7 @@ test("log: hovering a line lights the block, and a block the line", () =>
     await figure.locator(".log [aria-current] button").hover();
     await settled(page);
     assert.ok((await figure.locator(".memory svg .band.lit").count()) > 0);
-    await figure.locator(".memory svg .band.selected").first().hover();
+    await figure.locator(".memory svg .band.selected").first().hover({ force: true });
     await settled(page);
     assert.ok((await figure.locator(".log li.lit").count()) > 0);
   }));
@@ -180,7 +180,7 @@ test("placement: each step as computed natively, forward and back", () =>
       await settled(page);
       assert.deepEqual(await placement(figure), { at: n, offset, size, total });
       assert.equal(await figure.locator(".now").innerText(), words);
-      walk.push(await figure.locator(".strip svg").evaluate((svg) => svg.innerHTML));
+      walk.push(await figure.locator(".address-line svg").evaluate((svg) => svg.innerHTML));
       if (n + 1 < steps.length) await button(figure, "Next value").click();
     }
     for (let n = steps.length - 2; n >= steps.length - 6; n--) {
@@ -188,7 +188,7 @@ test("placement: each step as computed natively, forward and back", () =>
       await settled(page);
       const { offset, size } = steps[n];
       assert.deepEqual(await placement(figure), { at: n, offset, size, total });
-      assert.equal(await figure.locator(".strip svg .band").count(), (walk[n].match(/class="band/g) ?? []).length);
+      assert.equal(await figure.locator(".address-line svg .band").count(), (walk[n].match(/class="band/g) ?? []).length);
     }
     await slider.focus();
     await page.keyboard.press("End");
@@ -269,7 +269,7 @@ test("gates: a text typed by hand, with what is wrong at its line; options, too"
     await figure.locator(".judgement.stopped").waitFor();
     await figure.getByLabel("Options").fill("--fast");
     await figure.getByLabel("Options").press("Enter");
-    await page.getByText("The options cannot be read").waitFor();
+    await figure.locator(".judgement", { hasText: "The options cannot be read" }).waitFor();
   }));
 
 test("gates: a prediction, right and wrong", () =>

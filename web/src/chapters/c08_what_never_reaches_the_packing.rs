@@ -130,7 +130,7 @@ mod view {
                 wb=sort
                 title=SORT_TITLE
                 caption="Choose a value, then a bin; or drag it there; or press 1 to 7 on it. Above, a square for each buffer of the module, in the bin where it ended up."
-                reserve=[660, 760, 1500]
+                reserve=[800, 1040, 1460]
                 table=SortTable
             >
                 <Sort />
@@ -152,7 +152,7 @@ mod view {
                 wb=log
                 title=LOG_TITLE
                 caption="Left, the decisions in XLA's order; right, the allocations with what stands in them so far. Hover a line or a block to see both."
-                reserve=[520, 880, 1020]
+                reserve=[450, 740, 800]
                 table=LogTable
             >
                 <DecisionLog />
@@ -246,7 +246,7 @@ mod view {
                     })
                 />
                 <div class="tray" data-bin="none">
-                    <p class="told" role="status">{told}</p>
+                    <p class="ask" role="status">{told}</p>
                     <div class="cards">
                         <For each=move || in_bin(None) key=|n| *n let(n)>
                             <CardButton n cards hand />

@@ -134,7 +134,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="Left, the gates from top to bottom, with how far the chosen pair comes. Choose a gate to open its module; change the text or the options, and the assigner decides again."
-                reserve=[760, 1060, 1180]
+                reserve=[660, 1060, 1200]
                 table=GatesTable
             >
                 <Gates />
@@ -256,7 +256,10 @@ mod view {
                         <li class="end" class:passed=move || trial.get().is_some_and(|t| t.gate.is_none())>{end}</li>
                     </ol>
                 </div>
-                {move || view! { <Card n=gate.get() answer /> }}
+                // Made anew for each gate, so that nothing of the last one stays open.
+                <For each=move || std::iter::once(gate.get()) key=|n| *n let(n)>
+                    <Card n answer />
+                </For>
             </div>
         }
     }
@@ -317,6 +320,7 @@ mod view {
                         spellcheck="false"
                         autocapitalize="off"
                         autocomplete="off"
+                        placeholder="none"
                         prop:value=move || options.get()
                         aria-invalid=move || wrong_options().is_some().to_string()
                         on:change=options_changed
@@ -395,7 +399,7 @@ mod view {
                 PAUSE,
             );
         };
-        let lines = Memo::new(move |_| text.with(|t| t.lines().count()).max(10));
+        let lines = Memo::new(move |_| text.with(|t| t.lines().count()).max(1));
         let numbers = move || {
             let mut out = String::new();
             for n in 1..=lines.get() {
@@ -404,7 +408,7 @@ mod view {
             }
             out
         };
-        let height = move || format!("{:.0}px", LINE * (lines.get() as f64 + 1.0) + 12.0);
+        let height = move || format!("{:.0}px", LINE * (lines.get().max(9) as f64 + 1.0) + 12.0);
         let at_lines = move || problems.get().into_iter().filter(|p| p.line > 0).collect::<Vec<_>>();
         let go = move |line: u32| {
             if let Some(area) = area.get_untracked() {

@@ -49,9 +49,8 @@ pub fn allocations(picture: &Picture, placed: &[u32], now: (Option<u32>, Option<
         rows.truncate(MOST_ROWS);
         rows.sort_unstable();
     }
-    let left = 118.0;
-    let largest = rows.iter().map(|i| picture.slabs[*i].size).max().unwrap_or(1).max(1);
-    let scale = (width - left - 2.0) / largest as f64;
+    let left = if width < 340.0 { 128.0 } else { 168.0 };
+    let across = width - left - 2.0;
     let mut scene = Scene { width, height: ROW * rows.len() as f64 + 2.0, marks: Vec::new() };
     for (k, &i) in rows.iter().enumerate() {
         let s = &picture.slabs[i];
@@ -60,25 +59,40 @@ pub fn allocations(picture: &Picture, placed: &[u32], now: (Option<u32>, Option<
         if is_now {
             scene.rect(Layer::RowMark, s.id, (0.0, y - 2.0), (width, ROW)).class = "now";
         }
+        let class = if is_now { "now" } else { "" };
         let said = format!("{} {}", s.id, s.kind.name());
-        let label = scene.text(Layer::Axis, s.id, (2.0, y + 11.5), Anchor::Start, said);
-        label.class = if is_now { "now" } else { "" };
-        scene.rect(Layer::Ground, s.id, (left, y), ((s.size as f64 * scale).max(3.0), ROW - 4.0));
-        for v in s.values.iter().filter(|v| placed.binary_search(v).is_ok()) {
-            let item = picture.item(*v);
-            let (offset, size) = item.map_or((0, s.size), |i| (i.offset, i.size));
-            let w = (size as f64 * scale).max(3.0);
-            let band = scene.rect(Layer::Band, *v, (left + offset as f64 * scale, y), (w, ROW - 4.0));
-            band.value = Some(*v);
+        scene.text(Layer::Axis, s.id * 2, (2.0, y + 11.5), Anchor::Start, said).class = class;
+        if width >= 340.0 {
+            let size = bytes(s.size);
+            scene.text(Layer::Axis, s.id * 2 + 1, (left - 6.0, y + 11.5), Anchor::End, size).class = class;
+        }
+        // Each allocation is as long as any other: its own addresses, from its first byte to its last.
+        scene.rect(Layer::Ground, s.id, (left, y), (across, ROW - 4.0));
+        let scale = across / s.size.max(1) as f64;
+        let place = |v: u32| picture.item(v).map_or((0, s.size), |i| (i.offset, i.size));
+        let covered = value.filter(|v| s.values.contains(v)).map(place);
+        for v in s.values.iter().copied().filter(|v| placed.binary_search(v).is_ok()) {
+            let is_value = value == Some(v);
+            let (offset, size) = place(v);
+            // Of those at one place the one that is spoken of is seen.
+            if !is_value
+                && covered == Some((offset, size))
+                && placed.binary_search(&value.unwrap_or(v)).is_ok()
+            {
+                continue;
+            }
+            let item = picture.item(v);
+            let (x, w) = (left + offset as f64 * scale, (size as f64 * scale).max(3.0));
+            let band = scene.rect(Layer::Band, v, (x, y), (w, ROW - 4.0));
+            band.value = Some(v);
             band.hue = Some(item.map_or(0, |i| i.hue));
-            if value == Some(*v) {
+            if is_value {
                 band.class = "selected";
             }
             let name = fit(item.map_or("", |i| i.name.as_str()), w - 8.0);
-            if value == Some(*v) && !name.is_empty() {
-                let at = (left + offset as f64 * scale + 4.0, y + 11.5);
-                let mark = scene.text(Layer::Label, *v, at, Anchor::Start, name);
-                mark.value = Some(*v);
+            if is_value && !name.is_empty() {
+                let mark = scene.text(Layer::Label, v, (x + 4.0, y + 11.5), Anchor::Start, name);
+                mark.value = Some(v);
                 mark.class = "inside name";
             }
         }
@@ -161,12 +175,12 @@ mod tests {
             scene.to_text(),
             r#"318x40
 axis 0 2.0,13.5 Start "0 parameter"
-ground 0 118.0,2.0 198.0x15.0
+ground 0 128.0,2.0 188.0x15.0
 row-mark 1 0.0,19.0 318.0x19.0 .now
-axis 1 2.0,32.5 Start "1 temporary" .now
-ground 1 118.0,21.0 99.0x15.0
-band 1 167.5,21.0 49.5x15.0 .selected
-label 1 171.5,32.5 Start "b" .inside name
+axis 2 2.0,32.5 Start "1 temporary" .now
+ground 1 128.0,21.0 188.0x15.0
+band 1 222.0,21.0 94.0x15.0 .selected
+label 1 226.0,32.5 Start "b" .inside name
 "#
         );
     }
@@ -176,7 +190,7 @@ label 1 171.5,32.5 Start "b" .inside name
         let p = picture(9, "a 0 4 0 1000\nb 3 8 1000 1000");
         let scene = allocations(&p, &[0, 1], (None, None), 318.0);
         assert_eq!(
-            [hit(&scene, 120.0, 30.0), hit(&scene, 200.0, 30.0), hit(&scene, 20.0, 30.0)],
+            [hit(&scene, 130.0, 30.0), hit(&scene, 300.0, 30.0), hit(&scene, 20.0, 30.0)],
             [Some(0), Some(1), None]
         );
     }

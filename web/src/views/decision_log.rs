@@ -127,7 +127,7 @@ pub fn DecisionLog() -> impl IntoView {
                                     >
                                         <button type="button" class="plain" on:click=move |_| set.run(number as u32)>
                                             <span class="n">{number + 1}</span>
-                                            <span class="told">{e.words}</span>
+                                            <span class="line">{e.words}</span>
                                         </button>
                                     </li>
                                 }
@@ -174,9 +174,9 @@ pub fn LogTable() -> impl IntoView {
             <thead>
                 <tr>
                     <th scope="col" class="n">"No."</th>
-                    <th scope="col">"Decision"</th>
                     <th scope="col" class="n">"Allocation"</th>
                     <th scope="col" class="n">"Refusal"</th>
+                    <th scope="col">"Decision"</th>
                 </tr>
             </thead>
             <tbody>
@@ -190,9 +190,9 @@ pub fn LogTable() -> impl IntoView {
                                     view! {
                                         <tr>
                                             <th scope="row" class="n">{e.at + 1}</th>
-                                            <td>{e.words.clone()}</td>
                                             <td class="n">{e.slab}</td>
                                             <td class="n">{e.refusal}</td>
+                                            <td>{e.words.clone()}</td>
                                         </tr>
                                     }
                                 })
