@@ -325,7 +325,7 @@ test("nothing shifts when figures wake", () =>
       window.shifts = 0;
       new PerformanceObserver((list) => {
         for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifts += entry.value;
-      }).observe({ type: "layout-shift", buffered: true });
+      }).observe({ type: "layout-shift" });
     });
     for (const id of ["bins", "log", "placement", "gates"]) {
       await page.locator(`#${id}`).evaluate((element) => element.scrollIntoView());

@@ -2,6 +2,7 @@
 
 use analysis::{Facts, Orders, Target};
 use assigner::{Bin, Options, attempts, final_allocation, outcomes};
+use std::fmt::Write as _;
 
 const KV_CACHE_LOOP: &str = include_str!("../../../assets/modules/kv_cache_loop.txt");
 
@@ -22,7 +23,7 @@ fn every_buffer_ends_up_in_one_bin() {
             .filter(|b| outcomes[b.id.index()].is_some_and(|o| o.bin == bin))
             .map(|b| facts.label(&module, b.values[0]))
             .collect();
-        seen += &format!("{bin:?}: {}\n", names.join(" "));
+        _ = writeln!(seen, "{bin:?}: {}", names.join(" "));
     }
     assert_eq!(
         seen,

@@ -22,6 +22,7 @@ const MODULE: &str = "kv_cache_loop";
 const CARDS: usize = 8;
 
 /// The decision that the log begins at: the one by which a value is squeezed in.
+#[cfg(any(test, target_arch = "wasm32"))]
 const LOG_AT: i64 = 37;
 
 const SORT_TITLE: &str = "Sort eight values, then let the assigner do it";
@@ -234,7 +235,8 @@ mod view {
             None => "Choose a value.".to_owned(),
         };
         view! {
-            <div class="sorting">
+            // Not before there is something to sort: until then the figure's own height is kept free.
+            <div class="sorting" hidden=move || cards.with(Option::is_none)>
                 <p class="answer">{sentence}</p>
                 <Drawn
                     wb

@@ -142,7 +142,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="The line is the heap's addresses. Coloured: taken while the value is wanted. Hatched: free. Step forward and back; the line of the algorithm that is being done is marked."
-                reserve=[790, 1210, 1540]
+                reserve=[760, 1210, 1540]
                 table=StepTable
             >
                 <PlacementFigure />
