@@ -5,7 +5,7 @@
 
 use bufferscope_web::chapters::text_of;
 use bufferscope_web::placing::{self, Line, Moment};
-use bufferscope_web::{engine, gates, log, modules, sorting};
+use bufferscope_web::{engine, gates, log, sorting};
 use packing::Algorithm;
 use serde_json::{Value, json};
 
@@ -23,8 +23,11 @@ fn bins() -> Value {
     json!({ "sentence": sorting::sentence(&sorting::counts(&opened, run)), "cards": cards, "log": log })
 }
 
+/// Chapter 9's program.
+const PACKED: &str = include_str!("../../assets/modules/varied_temp_sizes.txt");
+
 fn placements(algorithm: Algorithm) -> Value {
-    let opened = engine::open(modules::FIRST_TEXT).expect("it can be read");
+    let opened = engine::open(PACKED).expect("it can be read");
     let heap = placing::heap(&opened.original, Some(algorithm)).expect("a heap");
     let steps: Vec<Value> = (0..heap.count())
         .map(|placement| {

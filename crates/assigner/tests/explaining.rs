@@ -45,6 +45,8 @@ fn modules() -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = std::fs::read_dir(directory)
         .expect("a directory")
         .map(|e| e.expect("an entry").path())
+        // What was placed before stands beside some modules, and is none.
+        .filter(|p| !p.to_string_lossy().ends_with(".presets.txt"))
         .map(|p| (p.display().to_string(), std::fs::read_to_string(&p).expect("a module")))
         .collect();
     out.sort();

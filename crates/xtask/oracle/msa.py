@@ -290,9 +290,9 @@ class Log:
                 mode = "rows"
             elif b.startswith("buffer_id,size,offset"):
                 mode = "table"
-            elif m := re.match(r"MemoryBoundLoopOptimizer::Initialize.* loop size: (\d+)", b):
+            elif m := re.match(r" ?MemoryBoundLoopOptimizer::Initialize.* loop size: (\d+)", b):
                 self.loop_size = int(m[1])
-            elif m := re.match(r"Setting optimized allocations map. Use: (.*) idx: (\d+) allocation: (.*)", b):
+            elif m := re.match(r" ?Setting optimized allocations map. Use: (.*) idx: (\d+) allocation: (.*)", b):
                 self.loop_hint(m[1], int(m[2]), m[3])
             elif mode == "rows":
                 row = next(csv.reader(io.StringIO(b)), [])

@@ -192,7 +192,7 @@ mod view {
                         .collect()
                 })
                 .unwrap_or_default();
-            items.sort_by(|a, b| (a.2, a.0).cmp(&(b.2, b.0)));
+            items.sort_by_key(|i| (i.2, i.0));
             items
         };
         let select = move |e: Event| wb.select(event_target_value(&e).parse().ok());

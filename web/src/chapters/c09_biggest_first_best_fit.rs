@@ -1,8 +1,6 @@
 //! Chapter 9: the packing, one placement at a time.
 
 use super::Chapter;
-#[cfg(target_arch = "wasm32")]
-use crate::modules::FIRST_ID;
 use crate::placing::{Line, Moment};
 
 /// The chapter.
@@ -16,6 +14,14 @@ pub const CHAPTER: Chapter = Chapter {
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };
+
+/// The program that the chapter begins with: many sizes, so that there is a choice to be made.
+#[cfg(target_arch = "wasm32")]
+const MODULE: &str = "varied_temp_sizes";
+
+/// Its text, for posters and tests; the page fetches it.
+#[cfg(not(target_arch = "wasm32"))]
+const MODULE_TEXT: &str = include_str!("../../../assets/modules/varied_temp_sizes.txt");
 
 /// Where the figure begins: three holes fit, and the lowest is not the one that is chosen.
 const FIRST: Moment = Moment { placement: 7, line: Line::Fit };
@@ -32,9 +38,9 @@ const TITLE: &str = "The heap at one placement";
 
 #[cfg(not(target_arch = "wasm32"))]
 fn posters() -> Vec<super::Poster> {
-    use crate::{engine, modules, placing, scene};
+    use crate::{engine, placing, scene};
     let drawn = || {
-        let opened = engine::open(modules::FIRST_TEXT).ok()?;
+        let opened = engine::open(MODULE_TEXT).ok()?;
         let heap = placing::heap(&opened.original, None)?;
         let step = heap.step(FIRST.placement)?;
         let scene = scene::strip(&opened.original.picture, &step, FIRST.line, heap.packing.total(), 900.0);
@@ -51,7 +57,7 @@ fn posters() -> Vec<super::Poster> {
 
 #[cfg(target_arch = "wasm32")]
 mod view {
-    use super::{ASKED, ASKED_CHUNKS, FIRST, FIRST_ID, TITLE};
+    use super::{ASKED, ASKED_CHUNKS, FIRST, MODULE, TITLE};
     use crate::figure::Figure;
     use crate::modules::SHIPPED;
     use crate::placing::{self, Heap, Line, Moment, chunk_words, is_endless};
@@ -68,12 +74,12 @@ mod view {
     use packing::{Algorithm, PlacementStep};
 
     pub fn chapter() -> AnyView {
-        let mut first = State::new(Source::Shipped(FIRST_ID.to_owned()));
+        let mut first = State::new(Source::Shipped(MODULE.to_owned()));
         first.view.insert("at".to_owned(), i64::from(FIRST.number()).into());
         let wb = Workbench::for_figure("placement", first);
         let heap = heap_of(wb);
         // What is asked is asked of the module the chapter begins with.
-        let is_first = move || wb.state.with(|s| s.source == Source::Shipped(FIRST_ID.to_owned()));
+        let is_first = move || wb.state.with(|s| s.source == Source::Shipped(MODULE.to_owned()));
         let spatial = Memo::new(move |_| {
             let run = wb.run.get().filter(|_| is_first())?;
             Some(Shared::new(placing::heap(&run, Some(Algorithm::Spatial))?))
@@ -561,12 +567,12 @@ mod view {
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
-    use super::{ASKED, ASKED_CHUNKS, FIRST};
-    use crate::{engine, modules, placing};
+    use super::{ASKED, ASKED_CHUNKS, FIRST, MODULE_TEXT};
+    use crate::{engine, placing};
 
     #[test]
     fn the_figure_begins_and_asks_where_there_is_a_choice() {
-        let opened = engine::open(modules::FIRST_TEXT).expect("it can be read");
+        let opened = engine::open(MODULE_TEXT).expect("it can be read");
         let heap = placing::heap(&opened.original, None).expect("a heap");
         let choices = heap.not_first_fit();
         assert!(choices.contains(&FIRST.placement) && choices.contains(&ASKED), "{choices:?}");
@@ -576,7 +582,7 @@ mod tests {
 
     #[test]
     fn the_heap_has_its_final_size_early_but_not_at_once() {
-        let opened = engine::open(modules::FIRST_TEXT).expect("it can be read");
+        let opened = engine::open(MODULE_TEXT).expect("it can be read");
         let heap = placing::heap(&opened.original, None).expect("a heap");
         let grows: Vec<usize> =
             (0..heap.count()).filter(|k| heap.top(k + 1) == heap.packing.total()).collect();

@@ -21,7 +21,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let program = arguments.module.program()?;
     let (assignment, _) = arguments.assignment.assign(&program)?;
-    let stats = arguments.stats.then(|| dumps::stats(&program.module, &program.facts, &assignment).to_string());
+    let stats =
+        arguments.stats.then(|| dumps::stats(&program.module, &program.facts, &assignment).to_string());
     let Some(folder) = &arguments.out else {
         if let Some(stats) = stats {
             return say(&stats);
