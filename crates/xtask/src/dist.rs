@@ -1,10 +1,11 @@
 //! `cargo xtask build`: the page as it is published.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
-use crate::process::{command, root, run};
+use crate::process::{cargo, command, root, run};
 use crate::serve::trunk;
-use crate::{Result, setup};
+use crate::{Result, rules, setup};
 
 /// What the published page may do: run its own script and wasm, and fetch its own files. Nothing typed or dropped into it
 /// can leave the machine. Styles come from files too; a block is moved through the style object, which this allows.
@@ -14,27 +15,102 @@ const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; 
                       img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self' blob:; \
                       frame-src 'self'; base-uri 'none'; form-action 'none'";
 const CHARSET: &str = r#"<meta charset="utf-8">"#;
+const POSTERS: &str = "<!-- posters: put here by the build -->";
 
-pub(crate) fn build() -> Result<()> {
-    run(&mut trunk("build", true)?)?;
-    let page = root().join("dist/index.html");
-    let html = fs::read_to_string(&page).map_err(|e| format!("cannot read {}: {e}", page.display()))?;
-    if html.matches(CHARSET).count() != 1 {
-        return Err(format!(
-            "index.html must have {CHARSET} once: the content security policy goes after it"
-        ));
+/// How the page is to be built.
+#[derive(Default)]
+pub(crate) struct Options {
+    /// Where to, in place of `dist`.
+    pub(crate) dist: Option<PathBuf>,
+    /// Write the sizes to `web/size.json`.
+    pub(crate) record: bool,
+    /// Is it an error if they differ from what is written there?
+    pub(crate) sizes_must_agree: bool,
+    /// Leave out Trunk: what it built is there already.
+    pub(crate) only_finish: bool,
+}
+
+impl Options {
+    pub(crate) fn parse(args: &[String]) -> Result<Options> {
+        let mut options = Options::default();
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--record-size" => options.record = true,
+                "--only-finish" => options.only_finish = true,
+                "--dist" => options.dist = Some(args.next().ok_or("--dist wants a folder")?.into()),
+                _ => {
+                    return Err(format!(
+                        "build knows --dist FOLDER, --record-size and --only-finish, not {arg}"
+                    ));
+                }
+            }
+        }
+        Ok(options)
     }
-    let policy = format!("{CHARSET}\n    <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">");
-    fs::write(&page, html.replace(CHARSET, &policy))
-        .map_err(|e| format!("cannot write {}: {e}", page.display()))?;
+}
 
-    println!("\ndist/ can be copied to any static host, at any path.");
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
+}
+
+pub(crate) fn build(options: &Options) -> Result<()> {
+    let dist = options.dist.clone().unwrap_or_else(|| root().join("dist"));
+    if !options.only_finish {
+        // Trunk does not make a folder outside of its own.
+        fs::create_dir_all(&dist).map_err(|e| format!("cannot make {}: {e}", dist.display()))?;
+        run(trunk("build", true)?.arg("--dist").arg(&dist))?;
+    }
+    finish(&dist)?;
+    println!("\n{} can be copied to any static host, at any path.", dist.display());
     match setup::node() {
         // Node has gzip and brotli built in, which saves this crate two dependencies.
-        Ok(()) => run(command("node").args(["crates/xtask/src/sizes.mjs", "dist"])),
+        Ok(()) => {
+            let mut sizes = command("node");
+            sizes.arg("crates/xtask/src/sizes.mjs").arg(&dist).arg("web/size.json");
+            if options.record {
+                sizes.arg("--record");
+            }
+            if options.sizes_must_agree {
+                sizes.arg("--agree");
+            }
+            run(&mut sizes)
+        }
         Err(error) => {
             println!("Sizes are not shown: {error}.");
             Ok(())
         }
     }
+}
+
+/// What Trunk does not do: figures for readers without JavaScript, the page of rules, the content security policy.
+fn finish(dist: &Path) -> Result<()> {
+    let page = dist.join("index.html");
+    let mut html = read(&page)?;
+    let policy = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">");
+    if html.contains(POSTERS) {
+        let posters = dist.join("posters.html");
+        run(cargo()
+            .args(["run", "--quiet", "--package", "bufferscope-web", "--example", "posters", "--"])
+            .arg(&posters))?;
+        html = html.replace(POSTERS, &read(&posters)?);
+        fs::remove_file(&posters).map_err(|e| format!("cannot remove {}: {e}", posters.display()))?;
+    }
+    let styles: Vec<&str> =
+        html.lines().map(str::trim).filter(|line| line.contains("rel=\"stylesheet\"")).collect();
+    let rules = rules::page(&read(&root().join("docs/RULES.md"))?, &styles.join("\n"), &policy);
+    write(&dist.join("rules.html"), &rules)?;
+    if !html.contains(&policy) {
+        if html.matches(CHARSET).count() != 1 {
+            return Err(format!(
+                "index.html must have {CHARSET} once: the content security policy goes after it"
+            ));
+        }
+        html = html.replace(CHARSET, &format!("{CHARSET}\n    {policy}"));
+    }
+    write(&page, &html)
 }

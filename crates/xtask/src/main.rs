@@ -6,6 +6,7 @@
 mod dist;
 mod fuzz;
 mod process;
+mod rules;
 mod serve;
 mod setup;
 mod steps;
@@ -27,8 +28,8 @@ cargo xtask test [--only STEP,STEP...] [--deny]
 cargo xtask fuzz [TARGET...] [--seconds N] [--seed N] [--plain]
     Runs fuzz targets, N seconds each: with cargo-fuzz where it is there, else with a generator of our own.
 
-cargo xtask build
-    Writes the page for publishing into dist/, and prints its sizes.";
+cargo xtask build [--dist FOLDER] [--record-size] [--only-finish]
+    Writes the page for publishing into dist/, and prints its sizes; --record-size writes them to web/size.json.";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
         "serve" => serve::Options::parse(args).and_then(|options| serve::serve(&options)).map(|()| true),
         "test" => steps::Options::parse(args).and_then(|options| steps::test(&options)),
         "fuzz" => fuzz::Options::parse(args).and_then(|options| fuzz::fuzz(&options)),
-        "build" if args.is_empty() => dist::build().map(|()| true),
+        "build" => dist::Options::parse(args).and_then(|options| dist::build(&options)).map(|()| true),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(true)

@@ -185,7 +185,8 @@ fn wasm(_: &Options) -> Result<Done> {
 }
 
 fn build(_: &Options) -> Result<Done> {
-    dist::build().map(|()| Done::Passed)
+    let options = dist::Options { sizes_must_agree: true, ..dist::Options::default() };
+    dist::build(&options).map(|()| Done::Passed)
 }
 
 fn browser(_: &Options) -> Result<Done> {

@@ -208,6 +208,24 @@ fn links_are_found_outside_of_code() {
     assert_eq!(links("[a](b.md) and [c](d.md#e \"title\")\n```\n[x](y)\n```"), ["b.md", "d.md#e"]);
 }
 
+/// The page says which rule a claim rests on; each of them is in `docs/RULES.md`.
+#[test]
+fn rules_that_are_named_exist() {
+    let rules = fs::read_to_string(root().join("docs/RULES.md")).expect("docs/RULES.md");
+    let known: Vec<String> = crate::rules::sections(&rules).into_iter().map(|(n, _)| n).collect();
+    let mut unknown = Vec::new();
+    for (file, text) in files_ending(&["rs"]).iter().filter(|(f, _)| f.starts_with("web/src")) {
+        for rest in text.split("<Rule section=\"").skip(1) {
+            let section = rest.split('"').next().unwrap_or_default();
+            // The component's own example is one, too.
+            if !known.iter().any(|n| n == section) {
+                unknown.push(format!("{}: {section}", file.display()));
+            }
+        }
+    }
+    expect_none("sections that docs/RULES.md does not have", &unknown);
+}
+
 /// Versions of tools are written in several places, for Cargo, Trunk and npm; they must be the same.
 #[test]
 fn tool_versions_agree() {
