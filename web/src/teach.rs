@@ -109,6 +109,8 @@ pub fn Scrub(
         go(value.get_untracked() + by * step);
         rest();
     };
+    let at_least = move || value.get() <= min.get();
+    let at_most = move || value.get() >= max.get();
     // Where the pointer took hold, and the number then.
     let held = RwSignal::new(None::<(f64, i64)>);
     let down = move |e: PointerEvent| {
@@ -147,7 +149,7 @@ pub fn Scrub(
             <button
                 type="button"
                 aria-label=format!("{label}: less")
-                disabled=move || value.get() <= min.get()
+                disabled=at_least
                 on:click=move |_| press(-1)
             >
                 "−"
@@ -172,7 +174,7 @@ pub fn Scrub(
             <button
                 type="button"
                 aria-label=format!("{label}: more")
-                disabled=move || value.get() >= max.get()
+                disabled=at_most
                 on:click=move |_| press(1)
             >
                 "+"
@@ -222,7 +224,7 @@ pub fn Predict(
     let name = format!("{}-{id}", wb.id);
     view! {
         <fieldset class="predict" data-predict=id>
-            <legend><b>"Predict. "</b> {move || question.get()}</legend>
+            <legend><b>"Predict: "</b> {move || question.get()}</legend>
             <div class="choices">
                 {move || {
                     let name = name.clone();
@@ -320,7 +322,7 @@ pub fn Puzzle(
     let solved = move || result.get().is_some_and(|r| r.solved);
     view! {
         <div class="puzzle" class:solved=solved data-puzzle=id>
-            <p><b>"Puzzle. "</b> {move || goal.get()}</p>
+            <p><b>"Puzzle: "</b> {move || goal.get()}</p>
             <p class="verdict" role="status">
                 <b>{move || if solved() { "Solved. " } else { "Not yet. " }}</b>
                 {move || result.get().map(|r| r.progress)}

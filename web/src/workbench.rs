@@ -73,6 +73,7 @@ pub struct Signals {
     pub id: &'static str,
     book: Book,
     default: StoredValue<State>,
+    first: StoredValue<Option<&'static str>>,
     history: RwSignal<History>,
     /// What is shown.
     pub state: Memo<State>,
@@ -136,8 +137,12 @@ impl Workbench {
             let opened = opened.get()?;
             edits.with(|edits| Some(Shared::new(opened.run(edits))))
         });
+        let first = StoredValue::new(None::<&'static str>);
         let suggested = Memo::new(move |_| {
             let base = base.get()?;
+            if let Some(value) = first.get_value().and_then(|name| base.find(name)) {
+                return Some(value);
+            }
             let id = state.with(|s| match &s.source {
                 Source::Shipped(id) => Some(id.clone()),
                 Source::Own(_) => None,
@@ -174,6 +179,7 @@ impl Workbench {
             id,
             book,
             default: StoredValue::new(default),
+            first,
             history,
             outcome,
             state,
@@ -207,6 +213,12 @@ impl Workbench {
             false,
         );
         this
+    }
+
+    /// Begins with the value of that name selected, where there is one; else with the one that suits the module.
+    pub fn begin_with(self, name: &'static str) -> Self {
+        self.first.set_value(Some(name));
+        self
     }
 
     /// Begins to work: what the figure shows is fetched and read, at once where it is there already.

@@ -18,7 +18,6 @@ pub const CHAPTER: Chapter = Chapter {
 const MODULE: &str = crate::modules::FIRST_ID;
 
 /// The value that is selected first: an intermediate one that stands in memory of a result.
-#[cfg(not(target_arch = "wasm32"))]
 const FIRST: &str = "ynn_fusion.3";
 
 const TITLE: &str = "All memory of one program";
@@ -40,7 +39,7 @@ fn posters() -> Vec<super::Poster> {
 
 #[cfg(target_arch = "wasm32")]
 mod view {
-    use super::TITLE;
+    use super::{FIRST, TITLE};
     use crate::figure::Figure;
     use crate::lessons;
     use crate::modules::FIRST_ID;
@@ -55,7 +54,8 @@ mod view {
     use leptos::prelude::*;
 
     pub fn chapter() -> AnyView {
-        let wb = Workbench::for_figure("slabs", State::new(Source::Shipped(FIRST_ID.to_owned())));
+        let first = State { all_rows: true, ..State::new(Source::Shipped(FIRST_ID.to_owned())) };
+        let wb = Workbench::for_figure("slabs", first).begin_with(FIRST);
         wb.say_with(move || words(wb));
         let total = move || wb.base.get().map(|b| b.original.picture.total_bytes);
         let apart = move || wb.base.get().map(|b| lessons::without_sharing(&b));
@@ -123,7 +123,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="Each frame is an allocation, as long as it is large. A band is a value, at the bytes it stands on; bands above one another take turns at them, the earliest lowest. Click one to see where it lives and why."
-                reserve=[520, 520, 620]
+                reserve=[395, 420, 570]
                 eager=true
             >
                 <Slabs />

@@ -105,7 +105,7 @@ mod view {
 
     pub fn chapter() -> AnyView {
         let first = State::new(Source::Shipped(MODULE.to_owned()));
-        let wb = Workbench::for_figure("clock", first);
+        let wb = Workbench::for_figure("clock", first).begin_with(FIRST);
         let now = Now::of(wb);
         wb.say_with(move || told(wb, now));
         let is_first = move || wb.state.with(|s| s.source == Source::Shipped(MODULE.to_owned()));

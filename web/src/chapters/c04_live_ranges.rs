@@ -74,9 +74,11 @@ mod view {
     const OTHER: &str = "with";
 
     pub fn chapter() -> AnyView {
-        let first = State::new(Source::Shipped(MODULE.to_owned())).with_param(OTHER, PAIR[1]);
+        let all = |id: &str| State { all_rows: true, ..State::new(Source::Shipped(id.to_owned())) };
+        let first = all(MODULE).with_param(OTHER, PAIR[1]);
         let wb = Workbench::for_figure("pair", first.with_param("of", PAIR[0]));
-        let chain = Workbench::for_figure("chain", State::new(Source::Shipped(LOOP.to_owned())));
+        let chain =
+            Workbench::for_figure("chain", all(LOOP)).begin_with(LINK);
         wb.say_with(move || pair_words(wb));
         chain.say_with(move || chain_words(chain));
         let puzzle = move || {
@@ -304,11 +306,7 @@ mod view {
 
     fn chain_of(wb: Workbench) -> Option<Vec<u32>> {
         let (run, base) = (wb.run.get()?, wb.base.get()?);
-        let value = match wb.state.with(|s| s.selection) {
-            crate::state::Selection::Suggested => base.find(LINK),
-            _ => wb.selected.get(),
-        }
-        .or_else(|| base.find(LINK))?;
+        let value = wb.selected.get().or_else(|| base.find(LINK))?;
         Some(lessons::buffer_mates(&run.picture, value))
     }
 
