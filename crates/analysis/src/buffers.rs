@@ -82,7 +82,8 @@ impl InPlacePairs {
             Opcode::CollectivePermuteStart if operands.len() == 4 && sub(&[0, 0]).is_none() => {
                 self.permute_pairs(module, id, &[1])
             }
-            Opcode::CustomCall | Opcode::AsyncStart => annotated_pairs(module, id),
+            // libtpu annotates the later links of a chain as well, where they carry on scratch memory.
+            Opcode::CustomCall | Opcode::AsyncStart | Opcode::AsyncUpdate => annotated_pairs(module, id),
             Opcode::Fusion => {
                 let mut out = self.fusion_pairs(module, id, target);
                 for pair in annotated_pairs(module, id) {

@@ -33,7 +33,10 @@ impl Orders {
             rank[c.index()] = i;
         }
         let names = Names::new(module);
-        let instructions = module.computation_ids().map(|c| names.instructions(c, &rank)).collect();
+        let instructions = module
+            .computation_ids()
+            .map(|c| names.as_text_visits_callees(names.instructions(c, &rank)))
+            .collect();
         let callee_first = callee_first(module, &storage);
         let storage = if target.backend == Backend::Tpu { callee_first.clone() } else { storage };
         Self { storage, instructions, callee_first, exact: false }
@@ -89,6 +92,8 @@ struct Names<'m> {
     module: &'m Module,
     /// By computation: the opcode of its first call site.
     called_by: Vec<Option<(Opcode, InstructionId)>>,
+    /// By computation: how many instructions call it.
+    call_sites: Vec<u32>,
 }
 
 /// The number behind the last dot of a name, if there is one.
@@ -123,12 +128,14 @@ fn base_number(name: &str) -> Option<u64> {
 impl<'m> Names<'m> {
     fn new(module: &'m Module) -> Self {
         let mut called_by = vec![None; module.computations.len()];
+        let mut call_sites = vec![0; module.computations.len()];
         for id in module.instruction_ids() {
             for callee in module.called(id) {
+                call_sites[callee.index()] += 1;
                 called_by[callee.index()].get_or_insert((module.instruction(id).opcode, id));
             }
         }
-        Self { module, called_by }
+        Self { module, called_by, call_sites }
     }
 
     fn name(&self, c: ComputationId) -> &'m str {
@@ -196,7 +203,37 @@ impl<'m> Names<'m> {
         keyed.into_iter().map(|(_, i)| i).collect()
     }
 
+    /// The text lists computations as a walk from the entry leaves them, and that walk takes the instructions of each in
+    /// the order of storage. So where two instructions each call a computation of their own, the order of those two in
+    /// the text is certain; only the places among the rest are a guess.
+    fn as_text_visits_callees(&self, mut list: Vec<InstructionId>) -> Vec<InstructionId> {
+        let own_callee = |i: &InstructionId| {
+            let callees = self.module.called(*i).iter();
+            callees.filter(|c| self.call_sites[c.index()] == 1).min().copied()
+        };
+        let places: Vec<usize> = (0..list.len()).filter(|at| own_callee(&list[*at]).is_some()).collect();
+        let mut callers: Vec<InstructionId> = places.iter().map(|at| list[*at]).collect();
+        callers.sort_by_key(own_callee);
+        for (at, caller) in places.into_iter().zip(callers) {
+            list[at] = caller;
+        }
+        list
+    }
+
     fn cpu_storage(&self) -> Vec<ComputationId> {
+        // As long as no pass has made computations of its own, their numbers are the order in which they were made.
+        let untouched = |c: ComputationId| {
+            let name = self.name(c);
+            let made_later =
+                name.starts_with("fused_") || name.starts_with("wrapped_") || name.contains(".clone");
+            trailing_number(name).filter(|_| !made_later)
+        };
+        let numbers: Option<Vec<_>> =
+            self.module.computation_ids().map(|c| untouched(c).map(|n| (n, c))).collect();
+        if let Some(mut numbers) = numbers {
+            numbers.sort_unstable();
+            return numbers.into_iter().map(|(_, c)| c).collect();
+        }
         let pairs = self.pair_keys(base_number);
         let counters = self.creation_counters();
         let mut keyed: Vec<(u8, u64, u8, u64, ComputationId)> = self
@@ -215,19 +252,35 @@ impl<'m> Names<'m> {
                             (3, counter, side, 0, c)
                         }
                     }
-                } else if name.ends_with("_computation") {
+                } else if name.strip_suffix("_computation").is_some_and(|n| trailing_number(n).is_some()) {
                     // Loops that are moved out into a computation of their own, after everything else.
                     (4, last_number(name).unwrap_or(0), 0, 0, c)
                 } else if name.contains(".clone") {
+                    let clones = name.matches("clone").count() as u64;
                     let (base, part) = pairs.get(&c).copied().unwrap_or((base_number(name).unwrap_or(0), 0));
-                    (1, base, part, trailing_number(name).unwrap_or(0), c)
+                    (1, base, part + 1, clones << 32 | trailing_number(name).unwrap_or(0), c)
+                } else if self.is_made_by_a_pass(c) {
+                    (1, 0, 0, trailing_number(name).unwrap_or(0), c)
                 } else {
-                    (0, last_number(name.trim_end_matches("_spmd")).unwrap_or(0), 0, 0, c)
+                    // After partitioning all numbers behind the dot may be 0; `region_1.0` still follows `region_0.0`, and
+                    // parts follow what is whole.
+                    let part = u8::from(name.ends_with("_spmd"));
+                    let region = name.strip_prefix("region_").and_then(|n| n.split('.').next()?.parse().ok());
+                    let number = last_number(name.trim_end_matches("_spmd")).unwrap_or(0);
+                    (0, number, part, region.unwrap_or(u64::MAX), c)
                 }
             })
             .collect();
         keyed.sort_unstable();
         keyed.into_iter().map(|(.., c)| c).collect()
+    }
+
+    /// Comparators and folds that passes make, and names that do not end in a number, are younger than the entry.
+    fn is_made_by_a_pass(&self, c: ComputationId) -> bool {
+        let name = self.name(c);
+        name.starts_with("compare-")
+            || name.starts_with("scalar_")
+            || (name.contains('.') && !name.ends_with("_spmd") && trailing_number(name).is_none())
     }
 
     /// When the bodies of `wrapped_*` fusions were made: the counter in the name of their first parameter. A body without

@@ -182,6 +182,12 @@ impl Target {
         }
     }
 
+    /// Is it a memory that only a TPU's SparseCore sees?
+    #[must_use]
+    pub fn is_sparse_core(&self, color: Color) -> bool {
+        self.backend == Backend::Tpu && SPARSE_CORE_SPACES.contains(&color.0)
+    }
+
     /// The name of a memory space in the memory-usage report (9.4); `None` prints as `color_N`.
     #[must_use]
     pub fn color_name(color: Color) -> Option<&'static str> {
@@ -230,6 +236,9 @@ fn has_wide_tiles(shapes: &Shapes) -> Option<bool> {
         _ => None,
     })
 }
+
+/// Memory spaces of the SparseCore.
+const SPARSE_CORE_SPACES: [u32; 5] = [8, 10, 11, 12, 15];
 
 /// Memory spaces that only the generations from v5p on have: scalars beside the vector memory, and those of the SparseCore.
 const NEW_SPACES: [u32; 6] = [4, 8, 10, 11, 12, 15];

@@ -1,7 +1,7 @@
 //! HLO values: which result is the same as which other one (dataflow, 2).
 
 use crate::clock::{bound_operands, wrapped};
-use crate::graph::{Context, is_control_flow};
+use crate::graph::{Context, Read, is_control_flow};
 use crate::{Backend, BufferId, CallGraph, Color, Orders, Target, ValueId};
 use hlo::{ComputationId, InstructionId, Module, Opcode};
 use rustc_hash::FxHashMap;
@@ -574,7 +574,8 @@ impl<'a> Flow<'a> {
         for i in 0..count {
             let (to, source) = (self.slot(id, sub + i), self.slot(from, from_sub + i));
             if to != source && self.sets[to] != self.sets[source] {
-                self.sets[to] = self.sets[source].clone();
+                let set = self.sets[source].clone();
+                self.sets[to] = set;
                 changed = true;
             }
         }
@@ -750,6 +751,32 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// In which order an instruction's users are told. XLA keeps them as they came, and each pass changes that; no dump
+    /// holds it. A module as it was read has them in post-order, and on GPU and TPU that is still the best guess after all
+    /// passes. XLA:CPU's passes leave them rather in the order of the schedule, copies last, because those come late.
+    fn user_keys(&self) -> Vec<(bool, u32)> {
+        let module = self.module;
+        let mut keys = vec![(false, 0); module.instructions.len()];
+        // Only the fusion passes give their computations names like these.
+        let fused = |name: &str| {
+            name.starts_with("fused_") || name.starts_with("wrapped_") || name.contains("fusion")
+        };
+        let is_compiled = self.target.backend == Backend::Cpu
+            && module.computation_ids().any(|c| fused(module.computation_name(c)));
+        for c in module.computation_ids() {
+            if is_compiled && self.graph.context(c) == Context::ControlFlow {
+                for (at, i) in module.computation(c).instructions.iter().enumerate() {
+                    keys[i.index()] = (module.instruction(*i).opcode == Opcode::Copy, at as u32);
+                }
+            } else {
+                for (at, i) in self.graph.post_order(c).iter().enumerate() {
+                    keys[i.index()] = (false, at as u32);
+                }
+            }
+        }
+        keys
+    }
+
     /// Positions, uses and what lives out (2.6, 2.7, 2.9).
     fn finish(self) -> Values {
         let module = self.module;
@@ -782,6 +809,8 @@ impl<'a> Flow<'a> {
                 }
             }
         }
+        let user_key = self.user_keys();
+        let mut reads: Vec<Read> = Vec::new();
         let result = module.root(module.entry);
         for value in values.iter_mut().flatten() {
             let roots: SmallVec<[InstructionId; 8]> =
@@ -789,7 +818,10 @@ impl<'a> Flow<'a> {
             value.live_out = roots.contains(&result);
             let mut uses = Vec::new();
             for p in &value.positions {
-                for read in self.graph.reads(p.instruction) {
+                reads.clear();
+                reads.extend_from_slice(self.graph.reads(p.instruction));
+                reads.sort_by_key(|r| (user_key[r.user.index()], r.operand));
+                for read in &reads {
                     let counts = match module.instruction(read.user).opcode {
                         Opcode::GetTupleElement | Opcode::Copy => p.sub == 0,
                         Opcode::Tuple | Opcode::Domain => false,

@@ -58,9 +58,11 @@ pub fn assign(
         heaps: Vec::new(),
         heap_of: BTreeMap::new(),
         order: Vec::new(),
+        scratch: None,
     };
     run.place_presets();
     let (global, thread_local) = classify(module, facts);
+    run.assign_sparse_core(&global);
     run.assign_computations(&global, false);
     run.simulate_heaps();
     run.assign_computations(&thread_local, true);
@@ -109,6 +111,8 @@ struct Run<'a> {
     /// Which heap run an allocation came from.
     heap_of: BTreeMap<AllocationId, u32>,
     order: Vec<BufferId>,
+    /// What the SparseCore's operations work in, in colour 0.
+    scratch: Option<AllocationId>,
 }
 
 impl Run<'_> {
@@ -193,6 +197,57 @@ impl Run<'_> {
             self.order.push(buffer);
             self.assign_buffer(buffer, thread_local, &mut reuse);
         }
+    }
+
+    /// The memories of the SparseCore are given out first, the largest buffer first: each is one allocation, in which all
+    /// of its buffers begin at 0, even where they are alive together (each operation there has a stack of its own).
+    fn assign_sparse_core(&mut self, global: &[ComputationId]) {
+        let (module, facts) = (self.module, self.facts);
+        let mut candidates: Vec<BufferId> = facts
+            .buffers()
+            .iter()
+            .filter(|b| facts.target.is_sparse_core(b.color) && !self.preset.contains(&b.id))
+            .filter(|b| global.contains(&module.instruction(facts.defining(b.values[0])).computation))
+            .map(|b| b.id)
+            .collect();
+        candidates.sort_by_key(|id| {
+            let b = facts.buffer(*id);
+            (std::cmp::Reverse(b.size), !b.live_out, *id)
+        });
+        let mut of_color: BTreeMap<Color, AllocationId> = BTreeMap::new();
+        for buffer in candidates {
+            self.preset.insert(buffer);
+            self.order.push(buffer);
+            self.decisions.push(Decision::Assign { buffer });
+            let color = self.facts.buffer(buffer).color;
+            if let Some(&allocation) = of_color.get(&color) {
+                self.place_buffer(allocation, buffer);
+                self.decisions.push(Decision::Reuse { operand: false, allocation, buffer });
+            } else {
+                of_color.insert(color, self.make(buffer, NewKind::Other));
+            }
+        }
+    }
+
+    /// Is it memory that an operation of the SparseCore only works in, kept in the context of its asynchronous chain?
+    /// Like the SparseCore's own memories it begins at one place for all of them.
+    fn is_sparse_core_scratch(&self, buffer: BufferId) -> bool {
+        let (module, facts) = (self.module, self.facts);
+        let buffer = facts.buffer(buffer);
+        let is_context = |v: &ValueId| {
+            let at = facts.value(*v).defined_at();
+            matches!(module.instruction(at.instruction).opcode, Opcode::AsyncStart | Opcode::AsyncUpdate)
+                && sub_index(module, at.instruction, at.sub).0.first().is_some_and(|n| *n > 1)
+        };
+        let is_sparse = |v: &ValueId| {
+            let thread = module.attribute(facts.defining(*v), "async_execution_thread");
+            thread.is_some_and(|thread| thread.contains("sparsecore"))
+        };
+        facts.target.backend == Backend::Tpu
+            && buffer.color == Color(0)
+            && buffer.size > 0
+            && buffer.values.iter().all(is_context)
+            && buffer.values.iter().any(is_sparse)
     }
 
     /// From when to when a buffer is wanted; buffers without ranges are never ready.
@@ -301,6 +356,23 @@ impl Run<'_> {
                     }
                 }
             }
+        }
+        if self.is_sparse_core_scratch(id) {
+            let size = buffer.size;
+            match self.scratch.filter(|a| self.allocations[a.index()].size >= size) {
+                Some(allocation) => {
+                    self.place_buffer(allocation, id);
+                    self.decisions.push(Decision::Reuse { operand: false, allocation, buffer: id });
+                }
+                None => {
+                    let allocation = self.make(id, NewKind::Other);
+                    self.scratch = Some(allocation);
+                    if let Reuse::Pool(pool) = reuse {
+                        pool.begin(allocation, self.hull(id).1);
+                    }
+                }
+            }
+            return;
         }
         if let Some(a) = self.try_reuse(id, reuse) {
             self.decisions.push(Decision::Reuse { operand: false, allocation: a, buffer: id });

@@ -18,6 +18,12 @@ pub(crate) fn merge_temps(
     let mut combined: Vec<Allocation> = Vec::new();
     let mut current: BTreeMap<Color, usize> = BTreeMap::new();
     for mut temp in temps {
+        // These stay by themselves, in front of those that are merged.
+        if target.is_sparse_core(temp.color) {
+            temp.merged.push(MergedPart { offset: 0, size: temp.size, heap: None });
+            allocations.push(temp);
+            continue;
+        }
         let heap = heap_of.get(&temp.id).copied();
         let fits = current
             .get(&temp.color)

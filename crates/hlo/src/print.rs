@@ -87,17 +87,17 @@ fn instruction(module: &Module, id: InstructionId, short: bool, out: &mut String
     out.push(')');
     match wrapped {
         Some(root) => {
-            if instruction.opcode == Opcode::AsyncStart {
-                for attribute in module.attributes(root) {
-                    let name = module.str(attribute.name);
-                    if !matches!(name, "metadata" | "backend_config" | "sharding" | "frontend_attributes") {
-                        attributes(module, &[*attribute], out);
-                    }
-                }
-            }
             for attribute in module.attributes(id) {
                 if module.str(attribute.name) != "calls" {
                     attributes(module, &[*attribute], out);
+                    continue;
+                }
+                // Where the computation would be named stands what its root says.
+                for attribute in module.attributes(root) {
+                    let name = module.str(attribute.name);
+                    if !matches!(name, "metadata" | "backend_config" | "sharding") {
+                        attributes(module, &[*attribute], out);
+                    }
                 }
             }
         }

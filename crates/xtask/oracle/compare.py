@@ -52,8 +52,12 @@ def unordered(values):
 
 
 def canonical(lines):
-    """Decisions with every run of places sorted."""
+    """Decisions with every run of places sorted; the two reasons that XLA looks for in one walk in hash order as one."""
+    one = {"copy-of-itself": "interference"}
     events = [json.loads(line) for line in lines if line.strip()]
+    for event in events:
+        if event["event"] == "refuse":
+            event["reason"] = one.get(event["reason"], event["reason"])
     out = []
     for placed, run in itertools.groupby(events, key=lambda event: event["event"] == "place"):
         run = [json.dumps(event, sort_keys=True) for event in run]

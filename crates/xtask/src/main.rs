@@ -5,6 +5,7 @@
 
 mod dist;
 mod fuzz;
+mod oracle;
 mod process;
 mod rules;
 mod serve;
@@ -29,7 +30,11 @@ cargo xtask fuzz [TARGET...] [--seconds N] [--seed N] [--plain]
     Runs fuzz targets, N seconds each: with cargo-fuzz where it is there, else with a generator of our own.
 
 cargo xtask build [--dist FOLDER] [--record-size] [--only-finish]
-    Writes the page for publishing into dist/, and prints its sizes; --record-size writes them to web/size.json.";
+    Writes the page for publishing into dist/, and prints its sizes; --record-size writes them to web/size.json.
+
+cargo xtask oracle [--targets cpu,gpu,tpu] [--topology v5e:2x2] [--random N] [--golden]
+    For work on the engine: installs the real XLA (2 GB, once), lets it compile programs, and keeps what it decides;
+    with --golden in place of the golden cases. See crates/xtask/oracle/README.md.";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -41,6 +46,7 @@ fn main() -> ExitCode {
         "serve" => serve::Options::parse(args).and_then(|options| serve::serve(&options)).map(|()| true),
         "test" => steps::Options::parse(args).and_then(|options| steps::test(&options)),
         "fuzz" => fuzz::Options::parse(args).and_then(|options| fuzz::fuzz(&options)),
+        "oracle" => oracle::Options::parse(args).and_then(|options| oracle::oracle(&options)).map(|()| true),
         "build" => dist::Options::parse(args).and_then(|options| dist::build(&options)).map(|()| true),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -196,12 +196,17 @@ fn find_browser() -> Option<Browser> {
 
 /// `~/.cache/bufferscope/tools`.
 fn tools() -> Result<PathBuf> {
+    Ok(cache()?.join("tools"))
+}
+
+/// `~/.cache/bufferscope`.
+pub(crate) fn cache() -> Result<PathBuf> {
     let cache = env::var_os("XDG_CACHE_HOME")
         .filter(|dir| !dir.is_empty())
         .map(PathBuf::from)
         .or_else(|| env::home_dir().map(|home| home.join(".cache")))
         .ok_or("no home directory to keep the build tools in; set XDG_CACHE_HOME")?;
-    Ok(cache.join("bufferscope").join("tools"))
+    Ok(cache.join("bufferscope"))
 }
 
 fn on_path(name: &str, is_right: impl Fn(&Path) -> bool) -> Option<PathBuf> {

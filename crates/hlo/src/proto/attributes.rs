@@ -124,8 +124,9 @@ impl<'b> Printer<'b> {
                     );
                 }
                 _ = write!(out, ", calls=%{one}");
+                aliasing(out, i);
             }
-            "async-update" | "async-done" => {}
+            "async-update" | "async-done" => aliasing(out, i),
             "scatter" => {
                 if let Some(d) = &i.scatter {
                     _ = write!(
@@ -320,9 +321,6 @@ impl<'b> Printer<'b> {
             }
             self.out.push('}');
         }
-        if !called.is_empty() {
-            callees(&mut self.out, "called_computations", called);
-        }
         let out = &mut self.out;
         if i.has_side_effect {
             out.push_str(", custom_call_has_side_effect=true");
@@ -338,6 +336,9 @@ impl<'b> Printer<'b> {
             3 => out.push_str(", api_version=API_VERSION_STATUS_RETURNING_UNIFIED"),
             4 => out.push_str(", api_version=API_VERSION_TYPED_FFI"),
             _ => {}
+        }
+        if !called.is_empty() {
+            callees(out, "called_computations", called);
         }
         Ok(())
     }
