@@ -14,7 +14,7 @@ const PAGE: &str = "bufferscope-web";
 
 /// Generous: a slow machine is no failure, only one that stands still.
 const WASM_LIMIT: Duration = Duration::from_mins(20);
-const BROWSER_LIMIT: Duration = Duration::from_mins(15);
+const BROWSER_LIMIT: Duration = Duration::from_mins(25);
 
 pub(crate) struct Options {
     only: Option<Vec<String>>,
@@ -198,7 +198,7 @@ fn browser(_: &Options) -> Result<Done> {
         return without_browser(error);
     }
     let mut node = command("node");
-    node.args(["--test", "--test-reporter=spec", "--test-concurrency=1", "--test-timeout=180000"])
+    node.args(["--test", "--test-reporter=spec", "--test-concurrency=1", "--test-timeout=900000"])
         .args(browser_tests()?)
         .env("CHROMIUM", &browser.chromium)
         .env("BUFFERSCOPE_DIST", root().join("dist"))
