@@ -100,8 +100,9 @@ fn finish(dist: &Path) -> Result<()> {
         html = html.replace(POSTERS, &read(&posters)?);
         fs::remove_file(&posters).map_err(|e| format!("cannot remove {}: {e}", posters.display()))?;
     }
-    let styles: Vec<&str> =
-        html.lines().map(str::trim).filter(|line| line.contains("rel=\"stylesheet\"")).collect();
+    // Without the icon a browser would ask for one where there is none.
+    let shared = |line: &&str| line.contains("rel=\"stylesheet\"") || line.contains("rel=\"icon\"");
+    let styles: Vec<&str> = html.lines().map(str::trim).filter(shared).collect();
     let rules = rules::page(&read(&root().join("docs/RULES.md"))?, &styles.join("\n"), &policy);
     write(&dist.join("rules.html"), &rules)?;
     if !html.contains(&policy) {
