@@ -272,3 +272,13 @@ fn operations(module: &Module, id: InstructionId) -> f64 {
         _ => output,
     }
 }
+
+impl Costs {
+    /// Seconds for which an instruction leaves slow memory idle, with so many bytes of it in fast memory (3).
+    pub fn idle_seconds(&self, id: InstructionId, read: u64, written: u64) -> f32 {
+        let Some(cost) = self.cost(id) else { return 0.0 };
+        let elapsed = cost.compute_seconds.max(self.memory_seconds(cost, read, written));
+        let rest = cost.total.saturating_sub(read.saturating_add(written));
+        (elapsed - (rest as f64 / self.machine.default_bandwidth) as f32).max(0.0)
+    }
+}

@@ -3,8 +3,9 @@
 //! These functions panic when something does not hold; that is their purpose.
 
 use crate::problem::{
-    Alias, AllocationValue, Buffer, ComputationId, CrossProgramCandidate, Instruction, IntervalRule, Options,
-    Problem, Requirement, RequirementReason, ScopedReservation, Space, Use, ValueId,
+    Alias, AllocationValue, Buffer, BufferIndex, ComputationId, Conversion, CrossProgramCandidate,
+    Instruction, IntervalRule, Options, Problem, Requirement, RequirementReason, ScopedReservation, Space,
+    Use, ValueId,
 };
 use crate::{Allocation, Assignment, Decision, Kind, Step, Time, UseRef, assign, replay};
 use std::collections::BTreeMap;
@@ -66,6 +67,20 @@ pub fn decode(bytes: &[u8]) -> Problem {
         let mut definition_time = next() % length;
         let mut positions = Vec::new();
         let kind = next();
+        // A copy of an earlier buffer, which could be made asynchronous.
+        if kind % 7 == 6
+            && let Some(source) =
+                buffers.last_mut().and_then(|b: &mut Buffer| b.allocation_values.first_mut())
+            && let Some(usage) = source.uses.last_mut()
+        {
+            definition_time = usage.time;
+            usage.conversion = Some(Conversion {
+                target: BufferIndex(id),
+                position: 0,
+                earliest_time: -1,
+                latest_time: (definition_time + 1 + next() % 6).min(length),
+            });
+        }
         let count = if kind % 5 == 0 { 2 } else { 1 };
         for position in 0..count {
             let value = ValueId(id + 100 * position);
@@ -134,7 +149,7 @@ pub fn decode(bytes: &[u8]) -> Problem {
             size,
             benefit: 0.0,
             is_allowed: kind % 11 != 10,
-            is_pinned: false,
+            is_pinned: kind % 64 == 63,
             allocation_values: positions,
             slices,
         });
@@ -276,7 +291,12 @@ fn check_uses(problem: &Problem, assignment: &Assignment) {
     for decision in &assignment.decisions {
         if let Decision::Finalized { buffer, .. } = decision {
             for (position, value) in problem.buffers[buffer.index()].allocation_values.iter().enumerate() {
-                for usage in 0..value.uses.len() {
+                for (usage, read) in value.uses.iter().enumerate() {
+                    // A copy that has become asynchronous reads nothing any more.
+                    let is_replaced = |a: &Allocation| a.replaces == Some(read.time);
+                    if read.conversion.is_some() && assignment.allocations.iter().any(is_replaced) {
+                        continue;
+                    }
                     let (position, usage) = (position as u32, usage as u32);
                     let key = UseRef::Buffer { buffer: *buffer, position, usage };
                     assert_eq!(readers.get(&key), Some(&1), "{key:?}");

@@ -24,6 +24,8 @@ pub mod fuzzing;
 mod heap;
 mod inefficient;
 mod interval;
+pub mod loop_hints;
+pub mod loops;
 mod no_copy;
 mod outcome;
 mod picker;

@@ -36,12 +36,6 @@ impl CopyResource {
         Self { initial, delay, copies: Vec::new(), journal: Vec::new() }
     }
 
-    /// The first copy that starts after `start`.
-    fn after(&self, start: Time) -> Option<Copy> {
-        let at = self.copies.partition_point(|copy| copy.start <= start);
-        self.copies.get(at).copied()
-    }
-
     fn set_delay(&mut self, at: usize, value: i64) {
         if let Some(delay) = self.delay.get_mut(at)
             && *delay != value
@@ -56,8 +50,12 @@ impl CopyResource {
         let index = |t: Time| usize::try_from(t.max(0)).unwrap_or(0);
         let waiting = self.delay.get(index(start + 1)).copied().unwrap_or(0);
         let mut now = Copy { start, end, resource: resource.saturating_add(waiting) };
+        // The new copy comes behind those with the same start. Whoever is pushed pushes the one behind it, and of several
+        // with one start each the next.
+        let mut behind = self.copies.partition_point(|copy| copy.start <= start);
         loop {
-            let next = self.after(now.start);
+            let next = self.copies.get(behind).copied();
+            behind += 1;
             let mut left = now.resource;
             let mut delay_of_next = None;
             let mut t = now.start + 1;
@@ -243,6 +241,19 @@ mod tests {
         assert!(!resource.has_room(&[(-1, 3, 3.0)]));
         assert!(resource.has_room(&[(-1, 3, 1.0)]));
         assert!(resource.is_sound());
+    }
+
+    /// Numbers out of a compiler's log: a copy before three that start together pushes all of them.
+    #[test]
+    fn copies_with_one_start_push_each_other() {
+        let slice = 390_735.0 / SCALE;
+        let mut resource = CopyResource::new([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0].into_iter());
+        for _ in 0..3 {
+            resource.add(3, 7, slice);
+        }
+        assert_eq!(resource.delay[4], 3 * 390_735);
+        resource.add(2, 6, 1_562_943.0 / SCALE);
+        assert_eq!(resource.delay[4], 2_735_148);
     }
 
     #[test]

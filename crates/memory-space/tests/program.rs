@@ -4,6 +4,7 @@
 use flate2::read::GzDecoder;
 use hlo::Opcode;
 use memory_space::cost::Machine;
+use memory_space::loop_hints::{LoopOptions, add_loop_hints};
 use memory_space::problem::{Buffer, BufferIndex, UseKind};
 use memory_space::program::{Program, Slicing, problem};
 use memory_space::write_back::{Placed, schedule};
@@ -220,4 +221,26 @@ fn modules_give_what_the_compiler_had() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}{same}/{}", names.len());
+}
+
+/// What the loop optimiser decides for each use of an unrolled loop.
+#[test]
+fn an_unrolled_loop_is_planned_as_by_the_compiler() {
+    let fixture = replay::Fixture::from_json(&read("golden", "unrolled_v5e.json.gz")).unwrap();
+    let log = fixture.problem();
+    let text = read("modules", "unrolled_v5e.hlo.gz");
+    let (module, facts, mut made) = program(&text, log.options.clone());
+    let planned = add_loop_hints(&module, &facts, &mut made, Machine::default(), LoopOptions::default());
+    assert_eq!(planned.len(), 1);
+    assert_eq!((planned[0].found.start, planned[0].found.end, planned[0].found.length), (4, 53, 5));
+    let hints = |problem: &Problem| -> BTreeMap<String, String> {
+        let uses = problem.buffers.iter().flat_map(|b| &b.allocation_values).flat_map(|v| &v.uses);
+        uses.filter_map(|u| Some((plain(&u.name), format!("{:?}", u.loop_hint?)))).collect()
+    };
+    // The weight that is fetched before the program begins is tried no more, and its uses are not in the log.
+    let theirs = hints(&log);
+    let mut ours = hints(&made.problem);
+    ours.retain(|name, _| !name.starts_with("fusion") || !name.ends_with("operand 0"));
+    assert!(theirs.len() >= 50);
+    assert_eq!(ours, theirs);
 }

@@ -1,6 +1,16 @@
 //! What holds for every problem; see `fuzzing`.
 
 use memory_space::fuzzing::check_bytes;
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_assignment_is_sound(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        check_bytes(&bytes);
+    }
+}
 
 /// The fuzz target's body on many inputs, the same each time.
 #[test]

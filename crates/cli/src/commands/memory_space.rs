@@ -4,6 +4,7 @@ use crate::input::{ModuleArguments, read_bytes};
 use crate::{Answer, Failure, say};
 use analysis::Backend;
 use memory_space::cost::Machine;
+use memory_space::loop_hints::{LoopOptions, add_loop_hints};
 use memory_space::program::{Slicing, estimate_seconds, problem};
 use memory_space::{Assignment, Options, Problem, Space, replay};
 use std::fmt::Write as _;
@@ -53,6 +54,9 @@ pub(crate) struct Arguments {
     /// How often everything may be packed anew
     #[arg(long, value_name = "COUNT", default_value_t = 4)]
     max_repacks: u32,
+    /// Leave unrolled loops to the main loop
+    #[arg(long)]
+    no_loop_optimizer: bool,
     /// The answer as JSON
     #[arg(long)]
     json: bool,
@@ -90,7 +94,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         ..Options::tpu_v5e(arguments.capacity)
     };
     let slicing = Slicing { max_slices: arguments.max_slices, ..Slicing::default() };
-    let made = problem(&program.module, &program.facts, machine, options, slicing, arguments.space);
+    let mut made = problem(&program.module, &program.facts, machine, options, slicing, arguments.space);
+    if !arguments.no_loop_optimizer {
+        add_loop_hints(&program.module, &program.facts, &mut made, machine, LoopOptions::default());
+    }
     let assignment = memory_space::assign(&made.problem)
         .map_err(|e| source.failure(&program.module, None, &e.to_string()))?;
     if arguments.decisions {
