@@ -148,26 +148,28 @@ pub fn against(packed: &Packed, gap: &Gap) -> String {
     }
 }
 
-/// The lines of the statistics block, each with what it means.
-pub fn stats_lines(block: &str) -> Vec<(String, &'static str)> {
+/// The lines of the statistics block: label, number, and what it means.
+pub fn stats_lines(block: &str) -> Vec<(String, String, &'static str)> {
     block
         .lines()
-        .skip(1)
-        .map(|line| {
-            let about = match line.trim().split(" allocation:").next().unwrap_or_default() {
-                "parameter" => "memory of the caller for the arguments; a donated one counts as a result too",
-                "constant" => "memory that comes with the program",
-                "maybe_live_out" => "what holds, or may hold, a part of the result",
-                "preallocated temp" => {
+        .filter_map(|line| line.trim().split_once(": "))
+        .map(|(label, value)| {
+            let about = match label {
+                "parameter allocation" => {
+                    "memory of the caller for the arguments; a donated one counts as a result too"
+                }
+                "constant allocation" => "memory that comes with the program",
+                "maybe_live_out allocation" => "what holds, or may hold, a part of the result",
+                "preallocated temp allocation" => {
                     "one block for all temporaries: the heap, and tables of tuples behind it"
                 }
-                "total" => "all allocations together",
-                other if other.trim_start().starts_with("preallocated temp fragmentation") => {
+                "preallocated temp fragmentation" => {
                     "how far the heap is above what is alive at once, and how much of the line above that is"
                 }
+                "total allocation" => "all allocations together",
                 _ => "the same for all allocations together, as though all but constants were one heap",
             };
-            (line.trim_start().to_owned(), about)
+            (label.to_owned(), value.trim().to_owned(), about)
         })
         .collect()
 }
@@ -282,9 +284,12 @@ mod tests {
         let block = dumps::stats(&opened.module, &opened.facts, &opened.original.assignment).to_string();
         let lines = stats_lines(&block);
         assert_eq!(lines.len(), 7);
-        assert_eq!(lines[4].0, "preallocated temp fragmentation:     2.6KiB (10.84%)");
-        for (i, (_, about)) in lines.iter().enumerate() {
-            assert!(lines[..i].iter().all(|(_, other)| other != about));
+        assert_eq!(
+            (lines[4].0.as_str(), lines[4].1.as_str()),
+            ("preallocated temp fragmentation", "2.6KiB (10.84%)")
+        );
+        for (i, (_, _, about)) in lines.iter().enumerate() {
+            assert!(lines[..i].iter().all(|(_, _, other)| other != about));
         }
     }
 

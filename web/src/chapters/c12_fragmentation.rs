@@ -55,7 +55,7 @@ mod view {
     struct Computed {
         gap: Gap,
         packers: Vec<Packed>,
-        stats: Vec<(String, &'static str)>,
+        stats: Vec<(String, String, &'static str)>,
     }
 
     /// Shared by the figure and by the prose around it.
@@ -208,7 +208,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="One bar for the heap: what is alive at once, what the packer loses, what alignment adds. Below, the same buffers packed by each of XLA's packers, all on the same axes."
-                reserve=[780, 960, 1290]
+                reserve=[740, 1010, 1600]
                 table=GapTable
             >
                 <Gaps />
@@ -237,7 +237,7 @@ mod view {
                 "the allocator of the device loses is not in it: a report of 0.00 % says that this packing is fine, and nothing "
                 "about free memory in pieces. XLA also counts a value twice while it hands its place to another, so the number "
                 "can be too low, and where it would be negative the line is missing. "
-                <Rule section="9.5" />
+                <Rule section="9.5" /> " "
                 <Rule section="10.6" />
             </p>
         }
@@ -384,10 +384,11 @@ mod view {
                                     .map(|c| {
                                         c.stats
                                             .iter()
-                                            .map(|(line, about)| {
+                                            .map(|(label, value, about)| {
                                                 view! {
                                                     <li>
-                                                        <code>{line.clone()}</code>
+                                                        <code>{format!("{label}:")}</code>
+                                                        <code>{value.clone()}</code>
                                                         <span>{*about}</span>
                                                     </li>
                                                 }

@@ -98,7 +98,7 @@ mod view {
                 ", gets four files about memory beside each compiled module. "
                 <b>"buffer-assignment.txt"</b> " has the answer itself: every block of memory, and at which offset each value "
                 "stands in it. " <b>"values.txt"</b> " says what the values are: where each can be found, who reads it. "
-                <Rule section="9.1" /> <Rule section="9.2" />
+                <Rule section="9.1" /> " " <Rule section="9.2" />
             </p>
             <p>
                 <b>"live-range.txt"</b> " has the clock: the schedule as one line of steps, when each value is wanted, and "
@@ -137,7 +137,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="Go through the lines with the pointer or the arrow keys: each says what it means, and what it is about is lit in the pictures. Press a bar or a block, and its lines are marked."
-                reserve=[760, 1270, 1400]
+                reserve=[690, 1220, 1430]
                 table=FilesTable
             >
                 <FilesFigure />

@@ -125,7 +125,7 @@ mod view {
                 "allocated or freed while it runs: the addresses are fixed, and one size is known beforehand. XLA calls a block of "
                 "memory an " <dfn>"allocation"</dfn> ", and a value's place in it a " <dfn>"slice"</dfn> ". " <Rule section="8.3" />
             </p>
-            <Small wb=assign title=TITLES[0] caption="The heap of a real program: addresses upwards, time to the right, a block a value.">
+            <Small wb=assign reserve=[320, 320, 400] title=TITLES[0] caption="The heap of a real program: addresses upwards, time to the right, a block a value.">
                 <Heap said=sentence(assign, |o| Some(questions::decided(o))) lit=Signal::derive(Vec::new) />
                 <Go to="drag" state="m=varied_temp_sizes" words="Pull at a live range and see it decided anew (chapter 5)" />
             </Small>
@@ -135,9 +135,9 @@ mod view {
                 "The schedule is known, so for every value there is a first step, at which it is written, and a last one, at which it "
                 "is read for the last time. Two values whose ranges have no step in common can share. One exception: where one ends at "
                 "the very step that writes the other, an operation that works element by element may write over its own operand. "
-                <Rule section="5" /> <Rule section="7" />
+                <Rule section="5" /> " " <Rule section="7" />
             </p>
-            <Small wb=share title=TITLES[1] caption="Choose two temporaries; the engine says whether they may share, and whether they do.">
+            <Small wb=share reserve=[350, 350, 460] title=TITLES[1] caption="Choose two temporaries; the engine says whether they may share, and whether they do.">
                 <Two />
                 <p class="answer" aria-live="polite">{move || pair.get().map(|p| p.words)}</p>
                 <Heap said=Signal::derive(move || pair.get().map(|p| p.words).unwrap_or_default()) quiet=true lit=Signal::derive(move || {
@@ -158,7 +158,7 @@ mod view {
                 "rounding. Often there is none. When a device runs out of memory although enough is free in pieces, that is the "
                 "device's allocator, another matter: buffer assignment asks it for one block. " <Rule section="9.5" />
             </p>
-            <Small wb=gap title=TITLES[2] caption="The heap as one bar: what is alive at once, what the packer loses, what alignment adds.">
+            <Small wb=gap reserve=[220, 220, 300] title=TITLES[2] caption="The heap as one bar: what is alive at once, what the packer loses, what alignment adds.">
                 <Bar />
                 <Go to="gap" state="m=varied_temp_sizes;p.alignment=8" words="Turn the alignment up to 256 (chapter 12)" />
                 <Go to="gap" state="m=attention_grad" words="A program that loses nothing (chapter 12)" />
@@ -193,7 +193,7 @@ mod view {
                         .unwrap_or_default()
                 })
             />
-            <Small wb=must title=TITLES[3] caption="A row is a buffer with all its values; lit is what must be one with the chosen value.">
+            <Small wb=must reserve=[320, 340, 410] title=TITLES[3] caption="A row is a buffer with all its values; lit is what must be one with the chosen value.">
                 <Must />
                 <Go to="drag" state="m=lstm_scan;all" words="All buffers of this loop (chapter 5)" />
             </Small>
@@ -204,7 +204,7 @@ mod view {
                 "loop that somebody still reads, or two donated arguments that swap places. XLA first puts copies wherever that might "
                 "happen, then takes out those it can prove to be of no use. What is left costs memory and time. " <Rule section="11" />
             </p>
-            <Small wb=copy title=TITLES[4] caption="Choose a copy; the engine says between which buffers it stands.">
+            <Small wb=copy reserve=[350, 360, 460] title=TITLES[4] caption="Choose a copy; the engine says between which buffers it stands.">
                 <Copy />
                 <Go to="drag" state="m=kv_cache_loop;all" words="The same program, all buffers (chapter 5)" />
             </Small>
@@ -215,7 +215,7 @@ mod view {
                 "much” begin with the peak in " <span class="code">"-live-range.txt"</span> "; for “where” look into "
                 <span class="code">"-buffer-assignment.txt"</span> ". " <Rule section="9.1" />
             </p>
-            <Small wb=files title=TITLES[5] caption="The four files of one module, as our engine writes them.">
+            <Small wb=files reserve=[160, 160, 290] title=TITLES[5] caption="The four files of one module, as our engine writes them.">
                 <FileList />
                 <Go to="files" state="m=varied_temp_sizes;v.file=2" words="Open the file with the peak (chapter 13)" />
             </Small>
@@ -229,10 +229,11 @@ mod view {
         wb: Workbench,
         title: &'static str,
         caption: &'static str,
+        reserve: [u16; 3],
         children: ChildrenFn,
     ) -> impl IntoView {
         view! {
-            <Figure wb title caption reserve=[360, 400, 470]>
+            <Figure wb title caption reserve>
                 <div class="ask-figure">{children()}</div>
             </Figure>
         }
@@ -403,6 +404,7 @@ mod view {
                 </For>
             </div>
             <p class="answer" aria-live="polite">{words}</p>
+            <div class="linked-scroll" tabindex="0" role="group" aria-label="The copy and what it copies">
             <Drawn
                 wb
                 title="The copy and what it copies"
@@ -417,6 +419,7 @@ mod view {
                     Some(scene::linked_ranges(&opened.original.picture, &links, None, width))
                 })
             />
+            </div>
         }
     }
 
