@@ -269,7 +269,11 @@ impl Workbench {
 
     /// Is what is shown older than the text, because the text cannot be read?
     pub fn is_stale(self) -> bool {
-        self.opened_from.with(|from| from.as_ref().is_some_and(|from| self.state.with(|s| *from != s.source)))
+        self.opened_from.with(|from| match from {
+            Some(from) => self.state.with(|s| *from != s.source),
+            // Nothing could be drawn yet: asleep, on its way, or the text is one that cannot be read.
+            None => self.problems.with(|p| p.iter().any(|p| p.is_error)),
+        })
     }
 
     /// Goes to another state.

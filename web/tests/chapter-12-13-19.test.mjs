@@ -224,7 +224,7 @@ test("questions: each has its figure, and links open states elsewhere", () =>
     // From the first that is written, try the others until two could share and do not.
     const other = figure.getByLabel("The other");
     const values = await other.locator("option").evaluateAll((all) => all.map((o) => o.value));
-    await figure.getByLabel("One", { exact: true }).selectOption(values[0]);
+    await figure.locator("select").first().selectOption(values[0]);
     const seen = new Set();
     for (const value of values) {
       await other.selectOption(value);
@@ -256,6 +256,14 @@ test("questions: a prediction, right and wrong; copies with their reasons", () =
     await copies.getByRole("group", { name: "Copies" }).getByRole("button").nth(1).click();
     await settled(page);
     assert.notEqual(await copies.locator(".answer").innerText(), first);
+  }));
+
+test("in forced colours and without motion", () =>
+  withFigure("gap", { forcedColors: true, reducedMotion: true }, async (page, figure) => {
+    const stroke = (name) => figure.locator(`.gap-scene .band.${name}`).evaluate((e) => getComputedStyle(e).stroke);
+    assert.equal(await stroke("floor"), await stroke("packer"), "one colour of the reader's for all outlines");
+    await expectAccessible(page);
+    await screenshot(page, "fragmentation-forced", { fullPage: false });
   }));
 
 for (const width of [1280, 360, 320]) {

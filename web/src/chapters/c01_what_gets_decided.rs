@@ -123,7 +123,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="Each frame is an allocation, as long as it is large. A band is a value, at the bytes it stands on; bands above one another take turns at them, the earliest lowest. Click one to see where it lives and why."
-                reserve=[395, 420, 570]
+                reserve=[395, 420, 500]
                 eager=true
             >
                 <Slabs />

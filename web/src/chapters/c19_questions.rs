@@ -137,7 +137,7 @@ mod view {
                 "the very step that writes the other, an operation that works element by element may write over its own operand. "
                 <Rule section="5" /> " " <Rule section="7" />
             </p>
-            <Small wb=share reserve=[350, 350, 460] title=TITLES[1] caption="Choose two temporaries; the engine says whether they may share, and whether they do.">
+            <Small wb=share reserve=[350, 350, 470] title=TITLES[1] caption="Choose two temporaries; the engine says whether they may share, and whether they do.">
                 <Two />
                 <p class="answer" aria-live="polite">{move || pair.get().map(|p| p.words)}</p>
                 <Heap said=Signal::derive(move || pair.get().map(|p| p.words).unwrap_or_default()) quiet=true lit=Signal::derive(move || {
@@ -193,7 +193,7 @@ mod view {
                         .unwrap_or_default()
                 })
             />
-            <Small wb=must reserve=[320, 340, 410] title=TITLES[3] caption="A row is a buffer with all its values; lit is what must be one with the chosen value.">
+            <Small wb=must reserve=[320, 340, 420] title=TITLES[3] caption="A row is a buffer with all its values; lit is what must be one with the chosen value.">
                 <Must />
                 <Go to="drag" state="m=lstm_scan;all" words="All buffers of this loop (chapter 5)" />
             </Small>
@@ -204,7 +204,7 @@ mod view {
                 "loop that somebody still reads, or two donated arguments that swap places. XLA first puts copies wherever that might "
                 "happen, then takes out those it can prove to be of no use. What is left costs memory and time. " <Rule section="11" />
             </p>
-            <Small wb=copy reserve=[350, 360, 460] title=TITLES[4] caption="Choose a copy; the engine says between which buffers it stands.">
+            <Small wb=copy reserve=[370, 370, 500] title=TITLES[4] caption="Choose a copy; the engine says between which buffers it stands.">
                 <Copy />
                 <Go to="drag" state="m=kv_cache_loop;all" words="The same program, all buffers (chapter 5)" />
             </Small>
