@@ -311,7 +311,7 @@ for (const scheme of ["light", "dark"]) {
   }
 }
 
-test("a finger taps a value, then a bin", { todo: "seen failing, or not yet seen green, on the merged page" }, () =>
+test("a finger taps a value, then a bin", () =>
   withFigure("bins", { width: 360, height: 740, touch: true }, async (page, figure) => {
     await figure.locator("[data-card='0']").tap();
     await figure.locator("[data-bin='2'] .bin-head").tap();
@@ -319,7 +319,7 @@ test("a finger taps a value, then a bin", { todo: "seen failing, or not yet seen
     assert.equal(await figure.locator("[data-bin='2'] [data-card='0']").count(), 1);
   }));
 
-test("nothing shifts when figures wake", { todo: "seen failing, or not yet seen green, on the merged page" }, () =>
+test("nothing shifts when figures wake", () =>
   withPage({}, async (page) => {
     await page.evaluate(() => {
       window.shifts = 0;
@@ -336,7 +336,7 @@ test("nothing shifts when figures wake", { todo: "seen failing, or not yet seen 
     assert.ok(shifts < 0.02, `layout shifts add up to ${shifts}`);
   }));
 
-test("forced colours keep the marks apart", { todo: "seen failing, or not yet seen green, on the merged page" }, () =>
+test("forced colours keep the marks apart", () =>
   withFigure("placement", { forcedColors: true }, async (page, figure) => {
     await figure.screenshot({ path: `${process.env.BUFFERSCOPE_SCREENSHOTS ?? "target/screenshots"}/placement-forced.png` });
     await expectAccessible(page);
