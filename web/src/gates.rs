@@ -16,12 +16,12 @@ pub const QUESTIONS: [&str; COUNT as usize] = [
     "Another memory space?",
     "Too big for it?",
     "Read-only memory?",
-    "Must not be returned, but the memory may be?",
-    "Is returned, but who is there must not be?",
+    "Forbidden to be returned, and this memory may be?",
+    "Returned, and what is there is forbidden to be?",
     "Memory that is never shared?",
     "Both wanted at once?",
     "A copy of what is there?",
-    "Returned, but does not fill it?",
+    "Returned, and smaller than the memory?",
 ];
 
 /// A module of a lesson, with what the assigner is told beside it.

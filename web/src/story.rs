@@ -111,7 +111,7 @@ pub fn why(run: &Run, value: u32) -> String {
     let in_place = before.is_some_and(|m| m.end == item.start) || after.is_some_and(|m| m.start == item.end);
     if in_place {
         out.push_str(
-            " They may share the address because their live ranges do not overlap, but for the step that works in place.",
+            " They may share the address because their live ranges do not overlap, except at the step that works in place.",
         );
     } else if before.is_some() || after.is_some() {
         out.push_str(" They may share the address because their live ranges do not overlap.");

@@ -27,7 +27,7 @@ const fn op(id: &'static str, name: &'static str, may_differ: bool, may_repeat: 
 }
 
 /// Those there are to choose from.
-pub const OPS: [Op; 20] = [
+pub const OPS: [Op; 22] = [
     op("add", "add", false, true),
     op("cosine", "cosine", false, false),
     op("convert", "convert", true, false),
@@ -42,10 +42,12 @@ pub const OPS: [Op; 20] = [
     op("update", "dynamic-update-slice, into it", false, false),
     op("patch", "dynamic-update-slice, with it", false, false),
     op("loop", "fusion, element by element", true, true),
+    op("bias", "fusion that adds a broadcast row", false, false),
     op("bitcast", "fusion with a bitcast", true, true),
     op("both", "fusion that reads it reversed, too", true, false),
     op("addend", "fusion of dot and add, as the addend", false, true),
     op("factor", "fusion of dot and add, as a factor", false, false),
+    op("library", "custom fusion of a dot", false, false),
     op("while", "while", false, false),
     op("custom", "custom-call", false, false),
 ];
@@ -157,6 +159,21 @@ pub fn module(s: Setting) -> String {
                 _ => "early".to_owned(),
             };
             format!("fusion({operands}), kind=kLoop, calls=fused")
+        }
+        "bias" => {
+            before.push_str("  row = f32[16]{0} parameter(1)\n");
+            above = format!(
+                "fused {{\n  q = {A} parameter(0)\n  r = f32[16]{{0}} parameter(1)\n  b = {A} broadcast(r), dimensions={{1}}\n  \
+                 ROOT t = {A} add(q, b)\n}}\n\n"
+            );
+            "fusion(early, row), kind=kLoop, calls=fused".to_owned()
+        }
+        "library" => {
+            above = format!(
+                "fused {{\n  x = {A} parameter(0)\n  y = {A} parameter(1)\n  ROOT d = {A} dot(x, y), \
+                 lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n}}\n\n"
+            );
+            "fusion(early, p), kind=kCustom, calls=fused".to_owned()
         }
         "addend" | "factor" => {
             above = format!(
@@ -487,10 +504,12 @@ mod tests {
             "update: must 3 written in place | must 3 written in place",
             "patch: no 9 update | no 9 update",
             "loop: yes 6 loop fusion | yes 4 the backend's say",
+            "bias: yes 6 loop fusion | yes 4 the backend's say",
             "bitcast: no 6 loop fusion | yes 4 the backend's say",
             "both: no 6 loop fusion | no 4 the backend's say",
             "addend: yes 7 output fusion | yes 4 the backend's say",
             "factor: no 7 output fusion | no 4 the backend's say",
+            "library: no 12 element by element | no 4 the backend's say",
             "while: must 8 control flow | must 8 control flow",
             "custom: no 12 element by element | no 4 the backend's say",
         ];

@@ -175,10 +175,9 @@ pub fn clause_words(clause: Clause, opcode: &str, operand: &str) -> String {
             "the called computation does not end in an element-by-element operation on it".to_owned()
         }
         Clause::Elementwise => {
-            format!(
-                "{} does not work element by element on {operand}, so it cannot work in place",
-                an(opcode)
-            )
+            // Others may: "a fusion does not" would be read as a rule about all of them.
+            let who = if opcode == "fusion" { "this fusion".to_owned() } else { an(opcode) };
+            format!("{who} does not work element by element on {operand}, so it cannot work in place")
         }
     }
 }

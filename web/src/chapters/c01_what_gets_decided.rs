@@ -114,10 +114,23 @@ mod view {
                 "The figure shows all of it for the backward pass of an attention layer, as compiled by XLA for a CPU. "
                 "The arguments, such as " <Term wb value=name("a_0_.1") />
                 ", stand in memory that the caller brings, one allocation for each. The results go into allocations "
-                "that the caller takes away. Two numbers were there before: constants. The small change is "
-                <dfn>"thread-local"</dfn> ": functions that run once per element. And what is needed only while the "
-                "program runs, such as " <Term wb value=name("ynn_fusion.5") />
-                ", is packed into one slab of temporaries. " <Rule section="8.5" />
+                "that the caller takes away. Two numbers were there before: constants. A few bytes are "
+                <dfn>"thread-local"</dfn>
+                ": they belong to small functions that run once per element, such as the sum inside a reduction. And what "
+                "is needed only while the program runs, such as " <Term wb value=name("ynn_fusion.5") />
+                ", is packed into one allocation for temporaries. What is packed there is the " <dfn>"heap"</dfn> ". "
+                <Rule section="8.5" />
+            </p>
+            <p>
+                "Four words come up on every page from here. A " <dfn>"buffer"</dfn>
+                " is one value, or several that must always have the same memory, as the turns of a loop do; it is buffers "
+                "that get a place. A " <dfn>"fusion"</dfn>
+                " is one instruction that does the work of several in one go: what is computed inside it never stands in "
+                "memory, only its result does. A " <dfn>"tuple"</dfn>
+                " is a table of pointers to other values. " <span class="code">"loop{}"</span>
+                " is the table that an instruction named loop gives, and " <span class="code">"loop{0}"</span>
+                " is the first value in it. The names are the compiler's own and mean little: "
+                <span class="code">"ynn_fusion.5"</span> " is a fusion for the CPU's library of matrix products."
             </p>
             <Figure
                 wb

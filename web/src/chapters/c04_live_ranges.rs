@@ -116,7 +116,8 @@ mod view {
                 <Term wb value=name(PAIR[1]) />
                 " is written at step 6, by the very instruction that reads it. While that instruction runs, one array is "
                 "still being read and the other is already being written. Both need their bytes, so the two ranges "
-                "overlap, by one step, and the two may not stand at the same address. An argument of the program is "
+                "overlap, by one step, and the two may not stand at the same address. (Some instructions can write over "
+                "what they read; they are the one exception, and chapter 6 is about it.) An argument of the program is "
                 "alive from the first step to the end, because the caller may look at it afterwards."
             </p>
             <Figure
@@ -155,10 +156,12 @@ mod view {
                 hint="The value with the longest range is one of them. Large or small does not matter here."
             />
             <p>
-                "There is one more rule. Some values must share their memory whatever happens: what enters a loop, what "
-                "its body takes over, and what comes out are five names of one buffer. If each kept its range to its last "
-                "reader they would all overlap. So within a buffer the ranges are cut: sorted by their start, each ends "
-                "where the next begins, and the last one carries the latest end of all. " <Rule section="4.3" />
+                "There is one more rule. Some values must share their memory whatever happens. A loop's state has five names: "
+                "what enters the loop, what its condition sees, what its body takes over, what the body makes of it, and what "
+                "comes out at the end. The five are one buffer. If each kept its range to its last reader they would all "
+                "overlap. So within a buffer the ranges are cut: in the order of their starts, each ends at the latest where "
+                "the next begins, and the last one ends where the latest of them would have ended. Between two of them there "
+                "may be a gap, and in it the bytes are free for others. " <Rule section="4.3" />
             </p>
             <p>
                 <Term wb=chain value=name(LINK) />

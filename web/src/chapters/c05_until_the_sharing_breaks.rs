@@ -91,11 +91,12 @@ mod view {
         };
         view! {
             <p>
-                "Two values may stand at the same address if their live ranges do not overlap. That is all there is to "
-                "sharing, so a range decides whom a value can share with. Pull one longer, and at an exact step a sharing "
+                "Two values may stand at the same address if their live ranges do not overlap. There is one exception, for "
+                "instructions that work in place, and chapter 6 is about it; apart from that a range alone decides whom a "
+                "value can share with. Pull one longer, and at an exact step a sharing "
                 "breaks: the two are wanted at the same time, one of them needs another place, and the heap may grow. "
                 "XLA calls this " <dfn>"live range interference"</dfn>
-                "; it is the seventh of nine reasons to refuse a place. "
+                ". "
                 <Rule section="8.5.1" />
             </p>
             <p>
@@ -132,8 +133,9 @@ mod view {
                 hint="Show the breaks on every row. A large value whose mark is near, at a step where much is alive, has nowhere to go."
             />
             <p>
-                "Pull an end and look at the small heaps, too: the same values, packed by each of XLA's packers. A sharing that "
-                "breaks is a fact about two ranges, and no packer can bring it back. What it costs is the packer's doing. "
+                "Pull an end and look at the small heaps, too: the same values, packed by four algorithms that XLA has for it; "
+                "chapter 9 goes through them. A sharing that breaks is a fact about two ranges, and no packer can bring it "
+                "back. How many bytes it costs depends on how the packer fills the heap. "
                 <Rule section="5" />
                 " "
                 <Rule section="10.5" />

@@ -121,14 +121,19 @@ mod view {
                 ", both are wanted at that one step, and two values that are wanted at once need two addresses. But an "
                 "addition reads each number before it writes the sum of it. If it writes the sum where the number was, "
                 "nothing is lost. For such instructions XLA makes the one exception to its rule: the later value may stand "
-                "where the earlier one stood. "
+                "where the earlier one stood. A matrix product, which still needs the first row when it has written the "
+                "second, is not one of them. "
                 <Rule section="5" />
             </p>
             <p>
-                "Which instructions are such, XLA decides by a list of questions, the first that has an answer decides. Does "
-                "the instruction write into this operand anyway? Does the backend have a say of its own? Are the shapes the "
-                "same? Then come fusions, loops, updates, sorts and calls, each with a question of its own; and for all the "
-                "rest, does it work " <dfn>"element by element"</dfn> "? In XLA's source the question is called "
+                "XLA asks a list of questions, and the first that has an answer decides; the table below names it by its number. "
+                "If the instruction writes into this operand anyway (3), yes. If the compiler for this kind of machine, the "
+                <dfn>"backend"</dfn> ", has a rule of its own (4), that rule. If the two have different shapes (5), no. Then "
+                "fusions (6 and 7), loops (8), updates (9), sorts (10) and calls (11) have a question each. For all the rest "
+                "(12): does it work " <dfn>"element by element"</dfn>
+                ", writing each element from the one at the same place? A loop fusion does if all the steps on the way from this "
+                "operand to the result do; what happens to its other operands does not matter, so a bias may be broadcast and "
+                "added. In XLA's source the question is called "
                 <span class="code">"CanShareOperandBufferWithUser"</span> ". "
                 <Rule section="7" />
             </p>
@@ -171,7 +176,8 @@ mod view {
                 "Two things are not on the list. A copy never stands where its source stands, although it is element by "
                 "element: if it could, there would be no reason to make it. And where values " <i>"must"</i>
                 " share, as a loop's state or an array that is updated in place, nothing is asked: they are one buffer from the "
-                "beginning, and a copy was put in before where that would be wrong. "
+                "beginning. Where that would be wrong, an earlier pass has put in a copy. And where two values "<i>"may"</i>
+                " share like this, the packer always lets them: it puts both into the heap as one block (chapter 9). "
                 <Rule section="5" />
                 " "
                 <Rule section="7" />

@@ -93,18 +93,22 @@ mod view {
         };
         view! {
             <p>
-                "Before XLA packs anything it walks through all buffers, the largest first, and asks each a few plain "
-                "questions. Four kinds have an answer of their own. A " <dfn>"constant"</dfn>
+                "Before XLA packs anything it walks through all buffers, the largest first. Of those of one size, what is "
+                "returned comes first; then it goes by the place in the program, the main computation before those it calls. "
+                "It asks each a few plain questions. Four kinds have an answer of their own. A " <dfn>"constant"</dfn>
                 " stands where the program was loaded. An " <dfn>"entry parameter"</dfn>
-                " stands where the caller put it. A value of a function that runs once per element, such as the sum "
+                " stands where the caller put it, and nobody else may write there, unless the caller has given it away: then it is "
+                <dfn>"donated"</dfn> ". A value of a function that runs once per element, such as the sum "
                 "inside a reduction, is " <dfn>"thread-local"</dfn> ": it lives on the stack of whoever runs it. A "
-                <dfn>"tuple"</dfn> " is a table of pointers to other values, and has a small piece of memory to itself. "
+                <dfn>"tuple"</dfn> " is a table of pointers to other values, 8 bytes each, and is never shared. "
                 <Rule section="8.5" />
             </p>
             <p>
-                "What is left is tried in the memory that exists by then: where its operand stands, or in another "
-                "result's allocation. If it goes in, it costs nothing. If not, it depends on whether it is returned. A "
-                "returned value, in XLA's words one that is " <dfn>"live out"</dfn>
+                "What is left is tried in the memory that exists by then: first where one of its operands stands, then in the "
+                "allocations that were made for results and in donated parameters, the newest first. It goes in if it is wanted "
+                "at no time together with what is there; only the step of an instruction that works in place (chapter 6) is "
+                "allowed. A buffer with many values goes in with all of them or not at all. If it goes in, it costs nothing. If "
+                "not, it depends on whether it is returned. A returned value, in XLA's words one that is " <dfn>"live out"</dfn>
                 ", gets an allocation of its own, because the caller takes over whole allocations. Everything else is "
                 "put on a list, and the list is what gets packed. "
                 <Rule section="8.4" />
@@ -145,8 +149,8 @@ mod view {
             <p>
                 "The assigner's own log has a line for each question it asked. Step through it: at "
                 <Term wb=log value=Signal::derive(|| "bitcast_tanh_fusion".to_owned()) />
-                " you see a value squeezed into an allocation that was made for a result, which is written only after "
-                "this value's last reader is done. On this list you find every refusal, too; chapter 10 is about those. "
+                " you see a value squeezed into an allocation that was made for a result, which is wanted only "
+                "when this value's last reader is done or works in place. On this list you find every refusal, too; chapter 10 is about those. "
                 <Rule section="8.6" />
             </p>
             <Figure
@@ -159,8 +163,9 @@ mod view {
                 <DecisionLog />
             </Figure>
             <p>
-                "At the very end the temporaries of one memory space are joined: the tables of pointers go behind the "
-                "packed heap, in one allocation. "
+                "At the very end the temporaries of one memory space are joined into one allocation: the packed heap and the "
+                "tables of pointers, one after the other, each at the next multiple of 64 bytes (on CPU). A heap of 32,772 "
+                "bytes behind a table of two pointers takes 64 + 32,772 = 32,836 bytes. "
                 <Rule section="8.7" />
             </p>
         }

@@ -124,15 +124,18 @@ mod view {
         let kept = move || spatial.get().map(|h| h.totals());
         view! {
             <p>
-                "What is left on the list goes into one heap. XLA sorts it once, the biggest first, and then places one "
+                "What is left on the list goes into one heap. XLA sorts the list, the biggest first, and then places one "
                 "value after the other, never moving what stands. For each it looks at what has been placed already and "
                 "is wanted at the same time; those addresses are taken. What lies between them is free, and of the free "
                 "chunks that are large enough it takes the smallest. That is " <dfn>"best fit, by decreasing size"</dfn>
                 ". Among chunks of one size the lowest wins. " <Rule section="10.3" /> " " <Rule section="10.4" />
             </p>
             <p>
-                "Values that must share, or that are written over one another in place, are placed together: XLA calls "
-                "them " <dfn>"colocations"</dfn> ". The figure begins at "
+                "Values that must share, or that are written over one another in place, are placed together, as one block: XLA "
+                "calls them " <dfn>"colocations"</dfn>
+                ". The block must keep clear of whatever is wanted together with any of its values. So two values can be kept "
+                "apart although they are never wanted together: if B is written over A in place, and C is wanted together with "
+                "B alone, then C cannot stand where A stands, either. The figure begins at "
                 <Term wb value=Signal::derive(|| "wrapped_slice".to_owned()) />
                 ". Three chunks would hold it. The lowest is not taken, because a smaller one fits, too."
             </p>
@@ -182,8 +185,10 @@ mod view {
                 explain=Callback::new(move |_: usize| spatial.get_untracked().map_or_else(String::new, |h| placing::choice(&h)))
             />
             <p>
-                "No order is always right; chapter 12 puts the exact optimum beside them. XLA counts time here in ticks "
-                "of the heap's own clock, one for each value that begins, shares or ends. "
+                "No order is always right; chapter 12 puts the exact optimum beside them. How long a value lives is "
+                "counted here not in steps but in the heap's own ticks: one when a value begins, one when it ends, one when it "
+                "is written over another in place. For values that are placed together, the longest-lived-first order takes the "
+                "latest end of them all. Where size and life are equal, the value that XLA numbered first wins. "
                 <Rule section="10.2" />
             </p>
         }
