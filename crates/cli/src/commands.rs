@@ -6,6 +6,7 @@ pub(crate) mod copies;
 pub(crate) mod decisions;
 pub(crate) mod diff;
 pub(crate) mod explain;
+pub(crate) mod inspect;
 pub(crate) mod memory_space;
 pub(crate) mod pack;
 pub(crate) mod peak;

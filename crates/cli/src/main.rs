@@ -5,6 +5,7 @@
 
 mod checking;
 mod commands;
+mod files;
 mod input;
 mod names;
 mod presets;
@@ -22,6 +23,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Says what is there: modules, their files, sums, and whatever is missing or contradicts itself
+    Inspect(commands::inspect::Arguments),
     /// Reads a module and prints it back in XLA's own style
     Print(commands::print::Arguments),
     /// Runs buffer assignment and writes the four dump files
@@ -63,6 +66,7 @@ pub(crate) struct Failure(pub(crate) String);
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match arguments.command {
+        Command::Inspect(a) => commands::inspect::run(&a),
         Command::Print(a) => commands::print::run(&a),
         Command::Assign(a) => commands::assign::run(&a),
         Command::Decisions(a) => commands::decisions::run(&a),

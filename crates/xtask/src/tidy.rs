@@ -12,7 +12,7 @@ use crate::setup::{TRUNK, WASM_BINDGEN};
 const LARGEST_FILE: u64 = 1_500_000;
 
 /// Engines compute and nothing else: text or bytes in, plain data out, the same everywhere.
-const ENGINES: [&str; 11] = [
+const ENGINES: [&str; 13] = [
     "hlo",
     "analysis",
     "copy-insertion",
@@ -20,6 +20,8 @@ const ENGINES: [&str; 11] = [
     "assigner",
     "checker",
     "dumps",
+    "opening",
+    "questions",
     "memory-space",
     "collective",
     "deallocation",

@@ -1,0 +1,457 @@
+//! `bufferscope inspect FOLDER_OR_FILE [--json]`
+
+use crate::{Answer, Failure, files, say};
+use assigner::words::{both, bytes, grouped};
+use dumps::diff::Totals;
+use dumps::read::Size;
+use opening::{Entry, Finding, Limits, Loaded, Opened, OutOfMemory, Remark, VerboseLog};
+use questions::{Peak, Role, Settings, Source, Study, peak};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// A dump folder, an archive of one (zip, tar, tar.gz), files of a module, the text of an out-of-memory error, a log;
+    /// `-` is standard input
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Modules of more instructions are not assigned anew only to be listed.
+const MOST_INSTRUCTIONS: u64 = 500_000;
+
+/// One module as it is listed.
+struct Listed<'a> {
+    entry: &'a Entry,
+    /// Who holds what: XLA's assignment, else ours.
+    peak: Option<(Source, Peak)>,
+    backend: Option<&'static str>,
+    figures: opening::Figures,
+    findings: Vec<Finding>,
+    missing: Vec<opening::Missing>,
+    remarks: Vec<Remark>,
+    generation: Option<opening::Generation>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
+    let mut blobs = Vec::new();
+    for path in &arguments.paths {
+        blobs.extend(files::read(path)?);
+    }
+    let opened = opening::open(blobs, &Limits::default());
+    let mut listed: Vec<Listed<'_>> =
+        opened.modules.iter().enumerate().map(|(i, entry)| list(&opened, i, entry)).collect();
+    // What takes most memory is what is looked for.
+    listed.sort_by_key(|l| std::cmp::Reverse(l.peak.as_ref().map_or(0, |p| p.1.total)));
+    if arguments.json {
+        say(&format!("{}\n", in_json(&opened, &listed)))?;
+    } else {
+        say(&in_words(&opened, &listed))?;
+    }
+    if is_nothing(&opened) {
+        let mut lines: Vec<String> = opened.remarks.iter().map(|r| shown_long(&r.to_string())).collect();
+        lines.extend(opened.advice());
+        return Err(Failure(lines.join("\n")));
+    }
+    Ok(Answer::Yes)
+}
+
+/// Is nothing of use there? Then it is told as an error.
+fn is_nothing(opened: &Opened) -> bool {
+    opened.modules.is_empty() && opened.errors.is_empty() && opened.logs.is_empty()
+}
+
+fn list<'a>(opened: &Opened, i: usize, entry: &'a Entry) -> Listed<'a> {
+    let mut loaded = opened.load(i);
+    let Loaded { figures, findings, missing, remarks, .. } = &mut loaded;
+    let (figures, findings) = (std::mem::take(figures), std::mem::take(findings));
+    let (missing, mut remarks) = (std::mem::take(missing), std::mem::take(remarks));
+    let (backend, generation) = (loaded.backend, loaded.generation);
+    let is_large = figures.instructions.is_some_and(|n| n > MOST_INSTRUCTIONS) && figures.totals.is_none();
+    let peak = if is_large {
+        None
+    } else {
+        match Study::of(loaded, &Settings { no_rerun: true, ..Settings::default() }) {
+            Ok(study) => Some((study.source, peak(&study))),
+            Err(questions::StudyError::Nothing) => None,
+            Err(e) => {
+                let file =
+                    entry.hlo.or(entry.proto).map(|f| opened.files[f].name.clone()).unwrap_or_default();
+                remarks.push(Remark { severity: hlo::Severity::Error, file, at: None, text: e.to_string() });
+                None
+            }
+        }
+    };
+    Listed {
+        entry,
+        peak,
+        backend: backend.map(analysis::Backend::name),
+        figures,
+        findings,
+        missing,
+        remarks,
+        generation,
+    }
+}
+
+/// Text of a module is shown as text: control characters, which a terminal would obey, are shown by their names.
+fn shown(text: &str) -> String {
+    const MOST: usize = 120;
+    let mut out: String = text.chars().take(MOST).flat_map(visible).collect();
+    if text.chars().nth(MOST).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+fn visible(c: char) -> Vec<char> {
+    let is_direction =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{061c}');
+    if c.is_control() || is_direction { c.escape_unicode().collect() } else { vec![c] }
+}
+
+fn temp_of(peak: &Peak) -> u64 {
+    peak.owner(Role::Temp).map_or(0, |o| o.bytes)
+}
+
+fn in_words(opened: &Opened, listed: &[Listed<'_>]) -> String {
+    let mut out = String::new();
+    if !listed.is_empty() {
+        let count = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+        _ = writeln!(out, "{} in {}.\n", count(listed.len(), "module"), count(opened.files.len(), "file"));
+        _ = writeln!(
+            out,
+            "{:<6} {:<7} {:>12} {:>15} {:>15} {:>15}  module",
+            "id", "backend", "instructions", "total", "temporaries", "most alive"
+        );
+        for l in listed {
+            let number = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), grouped);
+            let totals = l.peak.as_ref();
+            let stages = if l.entry.stage.is_empty() {
+                String::new()
+            } else {
+                format!("  ({})", shown(&l.entry.stage))
+            };
+            _ = writeln!(
+                out,
+                "{:<6} {:<7} {:>12} {:>15} {:>15} {:>15}  {}{stages}",
+                l.entry.id.as_deref().unwrap_or("-"),
+                l.backend.unwrap_or("?"),
+                number(l.figures.instructions),
+                number(totals.map(|p| p.1.total)),
+                number(totals.map(|p| temp_of(&p.1))),
+                number(l.figures.peak.map(|p| p.1)),
+                shown(&l.entry.name),
+            );
+        }
+        let mut generations: Vec<&str> = listed.iter().filter_map(|l| Some(l.generation?.words())).collect();
+        generations.sort_unstable();
+        generations.dedup();
+        if let [one] = generations[..] {
+            _ = writeln!(out, "\nThe files about the assignment were {one}.");
+        }
+        if listed.iter().any(|l| l.peak.as_ref().is_some_and(|p| p.0 == Source::Ours)) {
+            out += "\nModules without XLA's own assignment were assigned anew.\n";
+        }
+        let mut told: Vec<&str> = Vec::new();
+        for l in listed.iter().filter(|l| !l.entry.same_name.is_empty()) {
+            if !told.contains(&l.entry.name.as_str()) {
+                told.push(&l.entry.name);
+                _ = writeln!(
+                    out,
+                    "\n{} modules are named {}: one function compiled several times; they are kept apart by their numbers.",
+                    l.entry.same_name.len() + 1,
+                    shown(&l.entry.name)
+                );
+                for other in listed.iter().filter(|o| o.entry.name == l.entry.name) {
+                    let id = other.entry.id.as_deref().unwrap_or("-");
+                    let folder = if other.entry.folder.is_empty() { "" } else { &other.entry.folder };
+                    let signature = other.entry.signature.as_deref().unwrap_or("");
+                    _ = writeln!(out, "  {id}  {}  {}", shown(folder), shown(signature));
+                }
+            }
+        }
+    }
+    for l in listed {
+        let mut lines: Vec<String> = l.findings.iter().map(|f| shown_long(&f.words())).collect();
+        lines.extend(l.remarks.iter().map(|r| shown_long(&r.to_string())));
+        lines.extend(
+            l.missing.iter().filter(|m| m.what != "the protocol buffer").map(|m| {
+                format!("{} is not there. Without it: {}. {}.", upper(m.what), m.costs, upper(&m.how))
+            }),
+        );
+        if !lines.is_empty() {
+            let id = l.entry.id.as_ref().map(|id| format!("{id} ")).unwrap_or_default();
+            _ = writeln!(out, "\n{id}{}:", shown(&l.entry.name));
+            for line in lines {
+                _ = writeln!(out, "  {line}");
+            }
+        }
+    }
+    for (file, oom) in &opened.errors {
+        _ = writeln!(out, "\n{}:", shown(&opened.files[*file].name));
+        out += &oom_words(oom, listed);
+    }
+    for (file, log) in &opened.logs {
+        _ = writeln!(out, "\n{}:", shown(&opened.files[*file].name));
+        out += &log_words(log);
+    }
+    if !opened.remarks.is_empty() && !is_nothing(opened) {
+        out.push('\n');
+        for r in &opened.remarks {
+            _ = writeln!(out, "{}", shown_long(&r.to_string()));
+        }
+    }
+    if let Some(advice) = opened.advice().filter(|_| !is_nothing(opened)) {
+        _ = writeln!(out, "\n{advice}");
+    }
+    out
+}
+
+fn upper(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+fn shown_long(text: &str) -> String {
+    let mut out: String = text.chars().take(600).flat_map(visible).collect();
+    if text.chars().nth(600).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+fn size_words(s: Size) -> String {
+    if s.is_exact { both(s.bytes) } else { format!("about {}", assigner::words::binary(s.bytes)) }
+}
+
+fn oom_words(oom: &OutOfMemory, listed: &[Listed<'_>]) -> String {
+    let mut out = String::new();
+    let place = oom.space.as_deref().unwrap_or("memory");
+    match (oom.used, oom.limit) {
+        (Some(used), Some(limit)) => {
+            let over = used.bytes.saturating_sub(limit.bytes);
+            _ = writeln!(
+                out,
+                "  The program needs {} of {place}; there are {}: {} too much.",
+                size_words(used),
+                size_words(limit),
+                size_words(Size { bytes: over, is_exact: false })
+            );
+        }
+        _ => {
+            if let Some(requested) = oom.requested {
+                let limit = oom.limit.map(|l| format!(" of {}", size_words(l))).unwrap_or_default();
+                _ = writeln!(out, "  One request asked for {}{limit}.", size_words(requested));
+            }
+        }
+    }
+    if oom.form == opening::Form::TpuShort {
+        out += "  What the text calls HLO temporaries is everything: arguments and results are in it.\n";
+    }
+    for (name, size) in &oom.totals {
+        _ = writeln!(out, "  {}: {}", shown(name), size_words(*size));
+    }
+    if !oom.buffers.is_empty() {
+        _ = writeln!(out, "  The listing has {} entries:", oom.buffers.len());
+        for b in oom.buffers.iter().take(15) {
+            let padding = b.unpadded.filter(|u| u.bytes > 0 && u.bytes < b.size.bytes).map(|u| {
+                format!(", {:.1} times its {} of data", b.size.bytes as f64 / u.bytes as f64, size_words(u))
+            });
+            let op = b.op_name.as_deref().or(b.kind.as_deref()).unwrap_or("");
+            _ = writeln!(
+                out,
+                "    {:>3}. {} {} {}{}",
+                b.number,
+                size_words(b.size),
+                shown(&b.shape),
+                shown(op),
+                padding.unwrap_or_default()
+            );
+        }
+    }
+    let module = oom.module.as_deref().unwrap_or("");
+    if let Some(l) = listed.iter().find(|l| l.entry.name == module)
+        && let Some((_, peak)) = &l.peak
+    {
+        out += "  The dump takes it apart:\n";
+        for o in peak.owners.iter().filter(|o| o.bytes > 0) {
+            let donated = if o.role == Role::Argument && peak.owner(Role::Output).is_some_and(|r| r.bytes > 0)
+            {
+                format!(", of which {} are donated", bytes(o.donated))
+            } else {
+                String::new()
+            };
+            _ = writeln!(out, "    {}: {}{donated}", o.role.name(), both(o.bytes));
+        }
+        let live: u64 = peak.spaces.iter().filter(|s| s.color == 0).map(|s| s.live).sum();
+        let fixed: u64 = peak
+            .owners
+            .iter()
+            .filter(|o| !matches!(o.role, Role::Temp | Role::ThreadLocal))
+            .map(|o| o.bytes)
+            .sum();
+        if let Some(limit) = oom.limit {
+            let least = fixed.saturating_add(live);
+            let verdict =
+                if least > limit.bytes { "No packing can fit" } else { "A better packing might fit" };
+            _ = writeln!(
+                out,
+                "    {verdict}: {} of temporaries are alive at one step, with the rest {}.",
+                both(live),
+                both(least)
+            );
+        }
+    }
+    out
+}
+
+fn log_words(log: &VerboseLog) -> String {
+    let mut out = String::new();
+    let total: u64 = log.refused.iter().map(|r| r.1).sum();
+    _ = writeln!(
+        out,
+        "  {} assignments; {} trials in existing allocations, {} accepted, {} refused; {} values left to the heap.",
+        log.runs,
+        grouped(log.tried),
+        grouped(log.accepted),
+        grouped(total),
+        grouped(log.delayed)
+    );
+    for (why, count) in &log.refused {
+        _ = writeln!(out, "    {why}: {}", grouped(*count));
+    }
+    for s in &log.strategies {
+        _ = match s.over {
+            Some((needs, limit)) => {
+                writeln!(out, "  Strategy {}: {} against a limit of {}.", s.name, both(needs), both(limit))
+            }
+            None => writeln!(out, "  Strategy {}: no complaint.", s.name),
+        };
+    }
+    out
+}
+
+fn totals_in_json(t: &Totals) -> Value {
+    json!({
+        "total_bytes": t.total,
+        "temp_bytes": t.temp,
+        "parameter_bytes": t.parameter,
+        "live_out_bytes": t.live_out,
+        "constant_bytes": t.constant,
+        "thread_local_bytes": t.thread_local,
+        "allocations": t.allocations,
+        "values": t.values,
+    })
+}
+
+fn remark(r: &Remark) -> Value {
+    json!({
+        "file": r.file,
+        "line": r.at.map(|a| a.line),
+        "column": r.at.map(|a| a.column),
+        "severity": if r.severity == hlo::Severity::Error { "error" } else { "warning" },
+        "text": r.text,
+    })
+}
+
+fn size(s: Option<Size>) -> Value {
+    s.map_or(Value::Null, |s| json!({"bytes": s.bytes, "exact": s.is_exact}))
+}
+
+fn in_json(opened: &Opened, listed: &[Listed<'_>]) -> Value {
+    let name = |i: &usize| opened.files[*i].name.clone();
+    let modules: Vec<Value> = listed
+        .iter()
+        .map(|l| {
+            let e = l.entry;
+            let owners = l.peak.as_ref().map(|(source, peak)| {
+                let by_role: serde_json::Map<String, Value> =
+                    peak.owners.iter().map(|o| (o.role.name().replace('-', "_"), json!(o.bytes))).collect();
+                json!({
+                    "source": if *source == Source::Dump { "dump" } else { "ours" },
+                    "total_bytes": peak.total,
+                    "by_owner": by_role,
+                })
+            });
+            json!({
+                "id": e.id,
+                "name": e.name,
+                "folder": e.folder,
+                "stage": e.stage,
+                "backend": l.backend,
+                "signature": e.signature,
+                "files": e.hlo.iter().chain(&e.proto).chain(&e.dumps).chain(&e.logs).map(name).collect::<Vec<_>>(),
+                "other_stages": e.other_stages.iter().map(name).collect::<Vec<_>>(),
+                "same_name": e.same_name.iter().map(|i| &opened.modules[*i].id).collect::<Vec<_>>(),
+                "instructions": l.figures.instructions,
+                "computations": l.figures.computations,
+                "generation": l.generation.map(opening::Generation::words),
+                "scheduled": l.figures.is_scheduled,
+                "totals": l.figures.totals.as_ref().map(totals_in_json),
+                "peak": l.figures.peak.map(|(step, bytes)| json!({"step": step, "bytes": bytes})),
+                "memory": owners,
+                "findings": l.findings.iter().map(|f| json!({"name": f.name(), "words": f.words()})).collect::<Vec<_>>(),
+                "missing": l.missing.iter().map(|m| json!({"what": m.what, "costs": m.costs, "how": m.how})).collect::<Vec<_>>(),
+                "remarks": l.remarks.iter().map(remark).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let errors: Vec<Value> = opened
+        .errors
+        .iter()
+        .map(|(i, oom)| {
+            let buffers: Vec<Value> = oom
+                .buffers
+                .iter()
+                .map(|b| {
+                    json!({
+                        "number": b.number, "size": size(Some(b.size)), "unpadded": size(b.unpadded), "op_name": b.op_name,
+                        "source_file": b.source.as_ref().map(|s| &s.0), "source_line": b.source.as_ref().map(|s| s.1),
+                        "shape": b.shape, "label": b.label, "kind": b.kind,
+                    })
+                })
+                .collect();
+            let totals: Vec<Value> = oom.totals.iter().map(|(n, s)| json!({"name": n, "size": size(Some(*s))})).collect();
+            json!({
+                "file": name(i), "sentence": oom.sentence, "space": oom.space, "used": size(oom.used),
+                "limit": size(oom.limit), "requested": size(oom.requested), "module": oom.module, "totals": totals,
+                "buffers": buffers,
+            })
+        })
+        .collect();
+    let logs: Vec<Value> = opened
+        .logs
+        .iter()
+        .map(|(i, log)| {
+            let refused: serde_json::Map<String, Value> =
+                log.refused.iter().map(|(why, n)| ((*why).to_owned(), json!(n))).collect();
+            let strategies: Vec<Value> = log
+                .strategies
+                .iter()
+                .map(|s| json!({"name": s.name, "needs": s.over.map(|o| o.0), "limit": s.over.map(|o| o.1)}))
+                .collect();
+            json!({
+                "file": name(i), "runs": log.runs, "tried": log.tried, "accepted": log.accepted, "refused": refused,
+                "delayed": log.delayed, "strategies": strategies,
+            })
+        })
+        .collect();
+    let files: Vec<Value> = opened
+        .files
+        .iter()
+        .map(|f| json!({"name": f.name, "kind": f.kind.words(), "bytes": f.bytes.len()}))
+        .collect();
+    json!({
+        "modules": modules,
+        "errors": errors,
+        "logs": logs,
+        "files": files,
+        "remarks": opened.remarks.iter().map(remark).collect::<Vec<_>>(),
+        "advice": opened.advice(),
+    })
+}

@@ -1,0 +1,258 @@
+//! Where an instruction comes from: operation, scope and source line, and whether it is forward, recomputed or backward.
+
+use hlo::{InstructionId, Module, Opcode};
+use rustc_hash::FxHashMap;
+
+/// Where an instruction comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The opcode as written; empty if it is not known.
+    pub opcode: String,
+    /// `op_name` of the metadata; empty if there is none.
+    pub op_name: String,
+    /// Source file and line of the innermost frame.
+    pub source: Option<(String, u32)>,
+    /// Which part of a training step it belongs to.
+    pub phase: Phase,
+}
+
+/// Which part of a training step a value belongs to, as the names of JAX and of XLA's rematerialization tell it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// `jvp(...)`: computed on the way forward.
+    Forward,
+    /// `rematted_computation`, or XLA's own `.remat`: computed again for the way backward.
+    Recomputed,
+    /// `transpose(...)`: on the way backward.
+    Backward,
+    /// Not marked.
+    #[default]
+    Unmarked,
+}
+
+impl Phase {
+    /// In one word; empty if it is not marked.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Recomputed => "recomputed",
+            Self::Backward => "backward",
+            Self::Unmarked => "",
+        }
+    }
+
+    fn of(op_name: &str, instruction: &str) -> Self {
+        let is_remat = instruction.split_once(".remat").is_some_and(|(_, rest)| {
+            rest.is_empty() || rest.starts_with(|c: char| c == '.' || c.is_ascii_digit())
+        });
+        if is_remat || op_name.contains("rematted_computation") {
+            Self::Recomputed
+        } else if op_name.contains("transpose(") {
+            Self::Backward
+        } else if op_name.contains("jvp(") {
+            Self::Forward
+        } else {
+            Self::Unmarked
+        }
+    }
+}
+
+impl Origin {
+    /// From an instruction's name, opcode and metadata.
+    #[must_use]
+    pub fn new(instruction: &str, opcode: &str, metadata: &str, frames: &Frames) -> Self {
+        let op_name = text_field(metadata, "op_name").unwrap_or_default();
+        let source = match text_field(metadata, "source_file") {
+            Some(file) => Some((file, number_field(metadata, "source_line").unwrap_or(0))),
+            None => number_field(metadata, "stack_frame_id").and_then(|id| frames.innermost(id)),
+        };
+        let phase = Phase::of(&op_name, instruction);
+        Self { opcode: opcode.to_owned(), op_name, source, phase }
+    }
+
+    /// The scope: `op_name` without the last part and without what `jit` adds.
+    #[must_use]
+    pub fn scope(&self) -> &str {
+        split_last(&self.op_name).0
+    }
+
+    /// The operation: the last part of `op_name`, or the opcode.
+    #[must_use]
+    pub fn operation(&self) -> &str {
+        match split_last(&self.op_name).1 {
+            "" => &self.opcode,
+            op => op,
+        }
+    }
+
+    /// `file.py:12`, without the folder.
+    #[must_use]
+    pub fn source_words(&self) -> String {
+        self.source.as_ref().map_or_else(String::new, |(file, line)| {
+            let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
+            if *line == 0 { file.to_owned() } else { format!("{file}:{line}") }
+        })
+    }
+}
+
+/// Splits at the last slash that stands in no brackets: `a/b(c/d)/e` into `a/b(c/d)` and `e`.
+fn split_last(op_name: &str) -> (&str, &str) {
+    let mut depth = 0i32;
+    for (i, c) in op_name.char_indices().rev() {
+        match c {
+            ')' | ']' => depth += 1,
+            '(' | '[' => depth -= 1,
+            '/' if depth <= 0 => return (&op_name[..i], &op_name[i + 1..]),
+            _ => {}
+        }
+    }
+    ("", op_name)
+}
+
+/// Digits in a scope are counters of layers and blocks: `layer_3/dot` becomes `layer_*/dot`.
+#[must_use]
+pub fn without_numbers(scope: &str) -> String {
+    let mut out = String::with_capacity(scope.len());
+    let mut in_number = false;
+    for c in scope.chars() {
+        let is_digit = c.is_ascii_digit();
+        if !is_digit {
+            out.push(c);
+        } else if !in_number {
+            out.push('*');
+        }
+        in_number = is_digit;
+    }
+    out
+}
+
+/// `NAME="TEXT"`, with its escapes taken back.
+fn text_field(metadata: &str, name: &str) -> Option<String> {
+    let mut from = 0;
+    let at = loop {
+        let at = from + metadata.get(from..)?.find(name)?;
+        let before = metadata[..at].bytes().next_back();
+        if metadata[at + name.len()..].starts_with("=\"")
+            && !before.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_')
+        {
+            break at;
+        }
+        from = at + name.len();
+    };
+    let mut out = String::new();
+    let mut chars = metadata[at + name.len() + 2..].chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => break,
+            '\\' => match chars.next() {
+                Some('n') => out.push('\n'),
+                Some('t') => out.push('\t'),
+                Some(c) => out.push(c),
+                None => break,
+            },
+            c => out.push(c),
+        }
+    }
+    Some(out)
+}
+
+fn number_field(metadata: &str, name: &str) -> Option<u32> {
+    let (_, rest) = metadata.split_once(name)?;
+    let rest = rest.strip_prefix('=')?;
+    rest[..rest.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
+}
+
+/// The tables between header and computations: which frame is in which file.
+#[derive(Clone, Debug, Default)]
+pub struct Frames {
+    files: FxHashMap<u32, String>,
+    /// File and line of a location.
+    locations: FxHashMap<u32, (u32, u32)>,
+    /// The location of a frame.
+    location_of: FxHashMap<u32, u32>,
+}
+
+impl Frames {
+    /// Reads the tables of a module.
+    #[must_use]
+    pub fn new(module: &Module) -> Self {
+        let mut out = Self::default();
+        let mut table = "";
+        for line in module.str(module.tables).lines().map(str::trim) {
+            if line.is_empty() {
+                continue;
+            }
+            let Some((id, rest)) = line.split_once(' ') else {
+                table = line;
+                continue;
+            };
+            let Ok(id) = id.parse::<u32>() else { continue };
+            match table {
+                "FileNames" => {
+                    out.files.insert(id, rest.trim().trim_matches('"').to_owned());
+                }
+                "FileLocations" => {
+                    let number = |name: &str| number_field(rest, name);
+                    // `line` is also the end of `end_line`; the first one is meant.
+                    if let (Some(file), Some(line)) = (number("file_name_id"), rest.split_once(" line=")) {
+                        let line = line.1.bytes().take_while(u8::is_ascii_digit).count();
+                        let text = rest.split_once(" line=").map_or("", |(_, l)| &l[..line]);
+                        out.locations.insert(id, (file, text.parse().unwrap_or(0)));
+                    }
+                }
+                "StackFrames" => {
+                    if let Some(location) = number_field(rest, "file_location_id") {
+                        out.location_of.insert(id, location);
+                    }
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+
+    fn innermost(&self, frame: u32) -> Option<(String, u32)> {
+        let (file, line) = self.locations.get(self.location_of.get(&frame)?)?;
+        Some((self.files.get(file)?.clone(), *line))
+    }
+}
+
+/// Where an instruction of a module comes from. A fusion without metadata is told by its root.
+#[must_use]
+pub fn origin(module: &Module, id: InstructionId, frames: &Frames) -> Origin {
+    let opcode = module.str(module.instruction(id).opcode_name);
+    let name = module.name_of(id);
+    let own = |i| module.attribute(i, "metadata").unwrap_or("");
+    let mut metadata = own(id);
+    if metadata.is_empty()
+        && module.instruction(id).opcode == Opcode::Fusion
+        && let [body] = module.called(id)
+    {
+        metadata = own(module.root(*body));
+    }
+    Origin::new(name, opcode, metadata, frames)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_taken_apart() {
+        assert_eq!(split_last("jit(f)/a(b/c)/dot"), ("jit(f)/a(b/c)", "dot"));
+        assert_eq!(split_last("x"), ("", "x"));
+        assert_eq!(without_numbers("layer_12/h3"), "layer_*/h*");
+        let o = Origin::new(
+            "fusion.2",
+            "fusion",
+            "{op_name=\"a/b\" source_file=\"/x/y z.py\" source_line=7}",
+            &Frames::default(),
+        );
+        assert_eq!((o.scope(), o.operation(), o.source_words().as_str()), ("a", "b", "y z.py:7"));
+        assert_eq!(Phase::of("", "fusion.410.remat3"), Phase::Recomputed);
+        assert_eq!(Phase::of("", "fusion.rematted"), Phase::Unmarked);
+        assert_eq!(Phase::of("jit(f)/transpose(jvp(g))/mul", ""), Phase::Backward);
+        assert_eq!(Phase::of("jit(f)/transpose(jvp(g))/rematted_computation/mul", ""), Phase::Recomputed);
+    }
+}
