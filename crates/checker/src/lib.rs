@@ -86,6 +86,7 @@
 //! * Alignment, and whether memory is wasted.
 //! * Threads. Steps that XLA runs at the same time (thunks without a dependency) run here one after the other.
 
+mod copies;
 mod in_place;
 mod memory;
 mod plan;
@@ -93,6 +94,7 @@ mod program;
 mod run;
 mod violation;
 
+pub use copies::{CopyViolation, Event, Place, check_copies};
 pub use in_place::Backend;
 pub use plan::{Allocation, Placement, Plan, PlanError};
 pub use violation::{Datum, Reason, Spot, Violation, When};

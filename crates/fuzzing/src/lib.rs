@@ -28,7 +28,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     Target {
         name: "text",
         body: hlo::fuzzing::read_print_read,
@@ -48,6 +48,7 @@ pub const TARGETS: [Target; 5] = [
         in_tests: 300,
     },
     Target { name: "packing", body: packing::fuzzing::check_bytes, seeds: &[], in_tests: 300 },
+    Target { name: "memory_space", body: memory_space::fuzzing::check_bytes, seeds: &[], in_tests: 1000 },
     Target { name: "assigner", body: whole::assign, seeds: &[], in_tests: 400 },
 ];
 

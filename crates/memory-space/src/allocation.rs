@@ -17,6 +17,12 @@ pub enum Kind {
     SlicedCopy,
     /// A second view of another allocation, inside a branch or after a loop.
     Mirrored,
+    /// What stands in default memory from before a loop, carried into its body.
+    Parent,
+    /// Set aside because a colour asks for it, and used by nobody.
+    Reserved,
+    /// A window of an operand, filled while the instruction before runs.
+    WindowPrefetched,
     /// What an instruction itself needs, for its own time only.
     Scoped,
 }

@@ -19,6 +19,33 @@ pub enum Decision {
     },
     /// A segment of a value's life was requested in alternate memory.
     Segment(Segment),
+    /// Space was set aside because a colour asks for it.
+    Reserved {
+        /// The buffer.
+        buffer: BufferIndex,
+        /// From when.
+        start: Time,
+        /// Until when.
+        end: Time,
+        /// Where.
+        offset: u64,
+    },
+    /// A buffer was to be fetched as a block.
+    Block {
+        /// The buffer.
+        buffer: BufferIndex,
+        /// What came of it.
+        result: BlockResult,
+    },
+    /// A window of an operand was wanted.
+    Window {
+        /// The use.
+        usage: String,
+        /// Bytes.
+        size: u64,
+        /// What came of it.
+        result: WindowResult,
+    },
     /// Everything tried for a buffer was taken back.
     RolledBack {
         /// The buffer.
@@ -59,6 +86,55 @@ pub enum Decision {
     },
 }
 
+/// What became of a block prefetch (21).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum BlockResult {
+    /// It is kept in default memory.
+    Pinned,
+    /// Copied.
+    Copied {
+        /// Exclusive start.
+        start: Time,
+        /// Done before this: its first use.
+        done: Time,
+        /// Where.
+        offset: u64,
+    },
+    /// No start from which it would fit.
+    NoPlace {
+        /// The earliest start that was possible.
+        earliest: Time,
+        /// Its first use.
+        first_use: Time,
+    },
+}
+
+/// What became of a window (21).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum WindowResult {
+    /// It has a place.
+    Placed {
+        /// Where.
+        offset: u64,
+    },
+    /// The operand is in alternate memory anyway.
+    NotNeeded,
+    /// It is too small to be worth it.
+    TooSmall {
+        /// The least.
+        least: u64,
+    },
+    /// The instruction has as many as there may be.
+    TooMany {
+        /// How many.
+        most: u32,
+    },
+    /// No place.
+    NoPlace,
+}
+
 /// Why a buffer is not tried at all (2, 9).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
@@ -74,6 +150,10 @@ pub enum NotConsidered {
     },
     /// It has been fetched before the program begins.
     CrossProgramPrefetched,
+    /// It is fetched as a block, or kept back by block prefetching.
+    BlockPrefetched,
+    /// Its positions would be split between cores in different ways.
+    SplitsDisagree,
 }
 
 /// Why an attempt was taken back.
@@ -276,6 +356,13 @@ pub enum Evict {
         /// Seconds wanted.
         seconds: f32,
     },
+    /// A colour asks for it: right after the time, whatever it costs.
+    Forced {
+        /// The exclusive start.
+        start: Time,
+    },
+    /// With block prefetching nothing else is copied.
+    NoCopies,
     /// Too many evictions under way.
     TooMany {
         /// How many.
@@ -321,6 +408,21 @@ pub enum PrefetchWindow {
         /// The time.
         preferred: Time,
     },
+    /// The only start that was asked about is too near to the use, or the value would lie in alternate memory for too long.
+    OnlyOutside {
+        /// The start.
+        only: Time,
+        /// The earliest there may be.
+        earliest: Time,
+        /// The latest; below the earliest if there is none.
+        latest: Time,
+        /// Seconds from it to the use.
+        seconds: f32,
+        /// Seconds that a copy needs.
+        least: f32,
+    },
+    /// A colour asks for it: right before the use, whatever it costs.
+    Forced,
     /// There are starts.
     Open {
         /// The earliest exclusive start.

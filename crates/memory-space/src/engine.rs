@@ -1,11 +1,13 @@
 //! The main loop (MEMORY_SPACE 5 and 9): buffer after buffer, all or nothing, with retries and repacking.
 
 use crate::allocation::{Allocation, Assignment, Kind, OffsetGroup, UseRef};
+use crate::colours::Colours;
 use crate::decision::{Decision, NotConsidered, RollBack, Segment};
 use crate::heap::{Chunk, Heap};
 use crate::picker::Intervals;
 use crate::problem::{
-    AllocationValue, Buffer, BufferIndex, Error, Problem, RequirementReason, Space, Use, ValueId,
+    AllocationValue, Buffer, BufferIndex, Error, Problem, RequirementReason, Space, Split, Use, UseOverride,
+    ValueId,
 };
 use crate::resource::{CopyResource, Order, Outstanding};
 use crate::segment::Request;
@@ -19,11 +21,15 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn assign(problem: &Problem) -> Result<Assignment, Error> {
     problem.check()?;
     let mut engine = Engine::new(problem)?;
+    engine.allocate_blocks()?;
     engine.allocate_scoped()?;
+    engine.reserve_colours()?;
     engine.allocate_cross_program();
     for index in 0..problem.buffers.len() {
         engine.allocate_buffer(BufferIndex(index as u32))?;
     }
+    engine.allocate_windows();
+    engine.check_overrides()?;
     Ok(engine.finish())
 }
 
@@ -67,6 +73,8 @@ pub(crate) struct Trial<'p> {
     pub(crate) chunks: Vec<(Time, Time, Chunk)>,
     pub(crate) copies: Vec<Booked>,
     pub(crate) requirements: Vec<(ValueId, Time)>,
+    /// Reservations of colours that were given back.
+    pub(crate) released: Vec<usize>,
     pub(crate) steps: Vec<crate::decision::Step>,
 }
 
@@ -120,6 +128,8 @@ pub(crate) struct Engine<'p> {
     pub(crate) memory_pressure: u64,
     /// What scoped memory and colours leave.
     pub(crate) available: u64,
+    pub(crate) colours: Colours,
+    block_buffers: BTreeSet<BufferIndex>,
 }
 
 impl<'p> Engine<'p> {
@@ -174,6 +184,8 @@ impl<'p> Engine<'p> {
             successful_repacks: 0,
             memory_pressure: problem.memory_pressure.unwrap_or_else(pressure),
             available,
+            colours: Colours::default(),
+            block_buffers: BTreeSet::new(),
         })
     }
 
@@ -206,6 +218,9 @@ impl<'p> Engine<'p> {
         time: Time,
         required: Required,
     ) -> bool {
+        if self.colours.forbids(value, time, required.space) {
+            return false;
+        }
         if let Some(old) = self.required.get(&(value, time)) {
             let offset = |r: &Required| r.group.map(|group| self.offset(group));
             return old.space == required.space && offset(old) == offset(&required);
@@ -276,6 +291,7 @@ impl<'p> Engine<'p> {
         for key in trial.requirements.drain(..) {
             self.required.remove(&key);
         }
+        self.reserve_again(trial);
     }
 
     /// Buffers that are tried together because of copies between them that could be asynchronous (19).
@@ -367,6 +383,7 @@ impl<'p> Engine<'p> {
             chunks: Vec::new(),
             copies: Vec::new(),
             requirements: Vec::new(),
+            released: Vec::new(),
             steps: Vec::new(),
         }
     }
@@ -396,6 +413,97 @@ impl<'p> Engine<'p> {
         })
     }
 
+    /// Bytes of a buffer for each core: the whole, or its share if all its positions agree how to split it; `None` if they
+    /// do not agree (20).
+    fn split_size(&self, index: BufferIndex) -> Option<u64> {
+        let buffer = self.buffer(index);
+        let mut agreed = Split::Any;
+        for value in &buffer.allocation_values {
+            agreed = match (agreed, value.split) {
+                (Split::Any, other) | (other, Split::Any) => other,
+                (one, other) if one == other => one,
+                _ => return None,
+            };
+        }
+        let Split::Dimension(dimension) = agreed else { return Some(buffer.size) };
+        let size = buffer.split_sizes.iter().find(|(d, _)| *d == dimension).map(|(_, size)| *size);
+        Some(size.unwrap_or(buffer.size))
+    }
+
+    /// The same, the whole if they do not agree.
+    pub(crate) fn size_of(&self, index: BufferIndex) -> u64 {
+        self.split_size(index).unwrap_or(self.buffer(index).size)
+    }
+
+    /// Leaves a buffer to block prefetching.
+    pub(crate) fn finish_block(&mut self, index: BufferIndex) {
+        self.block_buffers.insert(index);
+    }
+
+    /// An allocation of a buffer outside of a trial.
+    pub(crate) fn plain_allocation(
+        &self,
+        index: BufferIndex,
+        kind: Kind,
+        space: Space,
+        (start, end): (Time, Time),
+    ) -> Allocation {
+        let buffer = self.buffer(index);
+        let definition = buffer.allocation_values.first();
+        Allocation {
+            kind,
+            space,
+            buffer: Some(index),
+            id: buffer.id,
+            value: Some(buffer.value),
+            position: buffer.name.clone(),
+            definition_time: definition.map_or(start, |v| v.definition_time),
+            start,
+            end,
+            size: buffer.size,
+            offset: None,
+            copy: None,
+            slices: Vec::new(),
+            source: None,
+            replaces: None,
+            uses: Vec::new(),
+            group: None,
+            source_position: None,
+        }
+    }
+
+    /// Whether every override came true, where that is asked (20).
+    fn check_overrides(&self) -> Result<(), Error> {
+        if !self.problem.options.fail_on_unsatisfied_override {
+            return Ok(());
+        }
+        for (index, buffer) in self.problem.buffers.iter().enumerate() {
+            for (position, value) in buffer.allocation_values.iter().enumerate() {
+                for (usage_at, usage) in value.uses.iter().enumerate() {
+                    let Some(asked) = usage.asked else { continue };
+                    let read = UseRef::Buffer {
+                        buffer: BufferIndex(index as u32),
+                        position: position as u32,
+                        usage: usage_at as u32,
+                    };
+                    let from = self.finalized.iter().find(|a| a.uses.contains(&read));
+                    let is_alternate = from.is_some_and(|a| a.space == Space::Alternate);
+                    let copy = from.filter(|_| is_alternate).and_then(|a| a.copy);
+                    let came_true = match asked {
+                        UseOverride::KeepInDefault => !is_alternate,
+                        UseOverride::Pin => is_alternate && copy.is_none(),
+                        UseOverride::Prefetch { .. } => copy.is_some(),
+                        UseOverride::OnlyStart { start } => copy.is_some_and(|c| c.start == start),
+                    };
+                    if !came_true {
+                        return Err(Error::UnsatisfiedOverride { usage: usage.name.clone() });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn not_considered(&self, index: BufferIndex) -> Option<NotConsidered> {
         let buffer = self.buffer(index);
         if self.cross_program_values.contains(&buffer.value) {
@@ -404,8 +512,12 @@ impl<'p> Engine<'p> {
         if !buffer.is_allowed {
             return Some(NotConsidered::NotAllowed);
         }
-        if buffer.size > self.available && !self.has_slice(index) {
-            return Some(NotConsidered::TooLarge { size: buffer.size, available: self.available });
+        if self.block_buffers.contains(&index) {
+            return Some(NotConsidered::BlockPrefetched);
+        }
+        let Some(size) = self.split_size(index) else { return Some(NotConsidered::SplitsDisagree) };
+        if size > self.available && !self.has_slice(index) {
+            return Some(NotConsidered::TooLarge { size, available: self.available });
         }
         None
     }
@@ -637,12 +749,39 @@ impl<'p> Engine<'p> {
         self.decisions.push(Decision::Finalized { buffer: trial.buffer, in_alternate });
     }
 
+    /// Views of default memory that nothing was read or copied from (16).
+    fn drop_unused_views(&mut self) {
+        let is_source: BTreeSet<usize> = self.finalized.iter().filter_map(|a| a.source).collect();
+        let is_kept = |at: usize, a: &Allocation| {
+            let is_view = a.space == Space::Default && matches!(a.kind, Kind::Parent | Kind::Mirrored);
+            !is_view || !a.uses.is_empty() || is_source.contains(&at)
+        };
+        let mut place = Vec::with_capacity(self.finalized.len());
+        let mut kept = 0;
+        for (at, allocation) in self.finalized.iter().enumerate() {
+            place.push(kept);
+            kept += usize::from(is_kept(at, allocation));
+        }
+        let mut at = 0;
+        self.finalized.retain(|a| {
+            at += 1;
+            is_kept(at - 1, a)
+        });
+        for allocation in &mut self.finalized {
+            allocation.source = allocation.source.map(|at| place[at]);
+        }
+    }
+
     fn finish(mut self) -> Assignment {
+        self.drop_unused_views();
         for allocation in &mut self.finalized {
             allocation.offset = allocation.group.map(|group| self.offsets[group.0 as usize]);
         }
         let used = self.finalized.iter().filter(|a| a.space == Space::Alternate);
+        let leftover = self.leftover_reservations();
+        let used = used.chain(&leftover);
         let heap_size = used.filter_map(|a| Some(a.offset?.saturating_add(a.size))).max().unwrap_or(0);
+        self.finalized.extend(leftover);
         Assignment {
             allocations: self.finalized,
             decisions: self.decisions,
@@ -673,7 +812,7 @@ impl<'p> Engine<'p> {
             definition_time: value.definition_time,
             start,
             end,
-            size: buffer.size,
+            size: self.size_of(trial.owners[position].0),
             offset: group.map(|group| self.offset(group)),
             copy: None,
             slices: Vec::new(),

@@ -16,6 +16,13 @@ impl<'p> Engine<'p> {
         };
         let (start, end) = (previous.start, previous.end);
         let Some(group) = previous.group else { return Outcome::OUT_OF_ASYNC_COPIES };
+        if self.is_block_mode() {
+            trial.steps.push(Step::Evict(Evict::NoCopies));
+            return Outcome::OUT_OF_ASYNC_COPIES;
+        }
+        if request.start_reserved.is_some() {
+            return self.force_eviction(trial, request, end);
+        }
         let chunk = Chunk { offset: self.offset(group), size: previous.size };
         let size = previous.size;
         let preferred_end = self
@@ -69,6 +76,25 @@ impl<'p> Engine<'p> {
             },
         );
         trial.steps.push(Step::Evict(Evict::Copied { start, done, seconds, is_last_resort }));
+        Outcome::SUCCESS
+    }
+
+    /// A colour wants the value where it is until then, and elsewhere right after (20).
+    fn force_eviction(&mut self, trial: &mut Trial<'p>, request: &Request, end: Time) -> Outcome {
+        let (start, done) = (end, end + 1);
+        if done > self.problem.end_time() {
+            trial.steps.push(Step::Evict(Evict::TooShort { start }));
+            return Outcome::OUT_OF_ASYNC_COPIES;
+        }
+        let source = trial.sequences[request.position].len() - 1;
+        let (kind, space) = (Kind::Copy, Space::Default);
+        let mut copy = self.new_allocation(trial, request.position, kind, space, (done, done), None);
+        copy.copy = Some(Copy { start, done, seconds: 0.0, cross_program: None });
+        copy.source = Some(source);
+        trial.sequences[request.position].push(copy);
+        let (parts, counted) = (vec![(start, done, 0.0)], vec![(done, done)]);
+        self.book(trial, Booked { is_prefetch: false, parts, counted });
+        trial.steps.push(Step::Evict(Evict::Forced { start }));
         Outcome::SUCCESS
     }
 

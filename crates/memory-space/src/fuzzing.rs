@@ -3,11 +3,11 @@
 //! These functions panic when something does not hold; that is their purpose.
 
 use crate::problem::{
-    Alias, AllocationValue, Buffer, BufferIndex, ComputationId, Conversion, CrossProgramCandidate,
-    Instruction, IntervalRule, Options, Problem, Requirement, RequirementReason, ScopedReservation, Space,
-    Use, ValueId,
+    Alias, AllocationValue, BlockKind, BlockPrefetch, Buffer, BufferIndex, Colouring, ComputationId,
+    Conversion, CrossProgramCandidate, Instruction, IntervalRule, Options, PrefetchTime, Problem,
+    Requirement, RequirementReason, ScopedReservation, Space, Split, Use, UseOverride, ValueId, Window,
 };
-use crate::{Allocation, Assignment, Decision, Kind, Step, Time, UseRef, assign, replay};
+use crate::{Allocation, Assignment, Decision, Kind, Step, Time, UseRef, assign, checked, replay};
 use std::collections::BTreeMap;
 
 /// Makes a problem of the bytes and checks what comes of it; also reads them as a fixture.
@@ -67,10 +67,9 @@ pub fn decode(bytes: &[u8]) -> Problem {
         let mut definition_time = next() % length;
         let mut positions = Vec::new();
         let kind = next();
-        // A copy of an earlier buffer, which could be made asynchronous.
+        // A copy of an earlier buffer, which could be made asynchronous; nothing is written over that buffer meanwhile.
         if kind % 7 == 6
-            && let Some(source) =
-                buffers.last_mut().and_then(|b: &mut Buffer| b.allocation_values.first_mut())
+            && let Some([source]) = buffers.last_mut().map(|b: &mut Buffer| &mut b.allocation_values[..])
             && let Some(usage) = source.uses.last_mut()
         {
             definition_time = usage.time;
@@ -112,6 +111,7 @@ pub fn decode(bytes: &[u8]) -> Problem {
                 is_position_allowed: kind % 13 != 12,
                 bytes_accessed: Some(size),
                 branch_roots: Vec::new(),
+                split: Split::Replicated,
             });
             definition_time = last.unwrap_or(definition_time);
             if last.is_none() {
@@ -152,20 +152,135 @@ pub fn decode(bytes: &[u8]) -> Problem {
             is_pinned: kind % 64 == 63,
             allocation_values: positions,
             slices,
+            split_sizes: Vec::new(),
         });
     }
     let scoped = match next() % 3 {
         0 => vec![ScopedReservation { time: next() % length, size: (next() % 64) as u64 }],
         _ => Vec::new(),
     };
-    Problem {
+    let mut problem = Problem {
         options,
         instructions,
         buffers,
         required: required.into_values().collect(),
         cross_program,
         scoped,
-        memory_pressure: None,
+        ..Problem::default()
+    };
+    add_wishes(&mut problem, &mut next);
+    problem
+}
+
+/// Colours, overrides, splits, blocks and windows; few of each, and often none.
+fn add_wishes(problem: &mut Problem, next: &mut impl FnMut() -> i64) {
+    let count = problem.buffers.len() as i64;
+    if count == 0 {
+        return;
+    }
+    problem.options.fail_on_unsatisfied_override = next() % 8 == 7;
+    for _ in 0..next() % 6 {
+        let at = next() % count;
+        let buffer = BufferIndex(at as u32);
+        let length = problem.instructions.len() as Time;
+        let values = &mut problem.buffers[at as usize].allocation_values;
+        let position = (next() % values.len() as i64) as usize;
+        let uses = &mut values[position].uses;
+        let usage = (!uses.is_empty()).then(|| (next() % uses.len() as i64) as usize);
+        let space = if next() % 2 == 0 { Space::Default } else { Space::Alternate };
+        match (next() % 6, usage) {
+            (0, _) => {
+                problem.colourings.push(Colouring { buffer, position: position as u32, usage: None, space });
+            }
+            (1, Some(usage)) => {
+                let usage = Some(usage as u32);
+                problem.colourings.push(Colouring { buffer, position: position as u32, usage, space });
+            }
+            (2, Some(usage)) => {
+                let at = match next() % 2 {
+                    0 => PrefetchTime::At(next() % length),
+                    _ => PrefetchTime::Eagerness(next() as f32 / 255.0),
+                };
+                let is_strict = next() % 2 == 0;
+                uses[usage].asked = Some(match next() % 4 {
+                    0 => UseOverride::KeepInDefault,
+                    1 => UseOverride::OnlyStart { start: next() % length - 1 },
+                    _ => UseOverride::Prefetch { at, is_strict },
+                });
+            }
+            (3, Some(usage)) => problem.windows.push(Window {
+                buffer,
+                position: position as u32,
+                usage: usage as u32,
+                span_bytes: (next() * 64) as u64,
+            }),
+            (4, _) => {
+                values[position].split = if next() % 2 == 0 { Split::Any } else { Split::Dimension(0) };
+                let buffer = &mut problem.buffers[at as usize];
+                buffer.split_sizes = vec![(0, buffer.size.div_ceil(2))];
+            }
+            _ => {
+                if !problem.block_prefetches.iter().any(|b| b.buffer == buffer) {
+                    let is_demanded = next() % 4 == 0;
+                    problem.block_prefetches.push(BlockPrefetch {
+                        buffer,
+                        kind: BlockKind::Prefetch,
+                        is_demanded,
+                    });
+                }
+            }
+        }
+    }
+    if next() % 4 == 3 {
+        problem.options.reserved_bytes_for_block_prefetches = (next() * 2) as u64;
+        problem.options.max_outstanding_block_prefetches = (next() % 4) as u32;
+    }
+    problem.options.window_prefetch_min_span_bytes = (next() * 16) as u64;
+}
+
+/// A large straight-line problem with `count` values of two uses each, the same every time.
+pub fn many(count: i64) -> Problem {
+    let instructions = (0..count + 60).map(|t| Instruction {
+        name: format!("i{t}"),
+        elapsed_seconds: 1e-6 + (t % 7) as f32 * 1e-7,
+        copy_seconds: 1e-6,
+        is_control_flow: false,
+        computation: ComputationId(0),
+        nest: 0,
+        while_nest: 0,
+    });
+    let buffers = (0..count).map(|t| {
+        let size = 4096 * (1 + (t as u64 * 7919) % 256);
+        let far = t + 1 + (t * 31) % 50;
+        Buffer {
+            id: t as u32,
+            value: ValueId(t as u32),
+            name: format!("v{t}"),
+            size,
+            benefit: 0.0,
+            is_allowed: true,
+            is_pinned: false,
+            allocation_values: vec![AllocationValue {
+                value: ValueId(t as u32),
+                name: format!("v{t}"),
+                definition_time: t,
+                computation: ComputationId(0),
+                uses: vec![Use::plain(format!("i{}", t + 1), t + 1), Use::plain(format!("i{far}"), far)],
+                is_contiguous: false,
+                is_position_allowed: true,
+                bytes_accessed: Some(size),
+                branch_roots: Vec::new(),
+                split: Split::Replicated,
+            }],
+            slices: Vec::new(),
+            split_sizes: Vec::new(),
+        }
+    });
+    Problem {
+        options: Options::tpu_v5e(16 << 20),
+        instructions: instructions.collect(),
+        buffers: buffers.collect(),
+        ..Problem::default()
     }
 }
 
@@ -177,6 +292,9 @@ pub fn check(problem: &Problem) {
     check_places(problem, &assignment);
     check_copies(problem, &assignment);
     check_uses(problem, &assignment);
+    if let Err(misplaced) = checked::check(problem, &assignment) {
+        panic!("{misplaced}");
+    }
 }
 
 /// Times and addresses an allocation occupies.

@@ -13,6 +13,9 @@
 //! request tries: `no_copy`, `eviction`, `prefetch`; then `cross_program`, `scoped`, `repack`, `inefficient`.
 
 mod allocation;
+mod block;
+pub mod checked;
+mod colours;
 pub mod cost;
 mod cross_program;
 mod decision;
@@ -39,13 +42,15 @@ mod resource;
 mod scoped;
 mod segment;
 mod sliced;
+pub mod usage;
+mod windows;
 pub mod words;
 pub mod write_back;
 
 pub use allocation::{Allocation, Assignment, Copy, Kind, Slice, UseRef};
 pub use decision::{
-    CrossProgram, CrossProgramResult, Decision, Evict, KeptBecause, NoCopy, NotConsidered, Prefetch,
-    PrefetchResult, PrefetchWindow, RollBack, Segment, Step, Try, TryOutcome,
+    BlockResult, CrossProgram, CrossProgramResult, Decision, Evict, KeptBecause, NoCopy, NotConsidered,
+    Prefetch, PrefetchResult, PrefetchWindow, RollBack, Segment, Step, Try, TryOutcome, WindowResult,
 };
 pub use engine::assign;
 pub use outcome::Outcome;

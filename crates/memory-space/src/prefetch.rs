@@ -52,6 +52,31 @@ impl<'p> Engine<'p> {
         outcome
     }
 
+    /// A colour wants the value in alternate memory at the end: right before that, whatever it costs (20).
+    pub(crate) fn force_prefetch(
+        &mut self,
+        trial: &mut Trial<'p>,
+        request: &Request,
+        default: usize,
+        reservation: usize,
+    ) -> Outcome {
+        let (chunk, group) = {
+            let r = &self.colours.reservations[reservation];
+            (r.chunk, r.group)
+        };
+        let done = request.latest_prefetch;
+        let start = done - 1;
+        let is_there = trial.sequences[request.position][default].available_time() <= start;
+        if !is_there || !self.heap.is_free(done, request.end, chunk) {
+            return Outcome::OUT_OF_MEMORY;
+        }
+        let solution = Solution::Whole { start, offset: chunk.offset, seconds: 0.0 };
+        let result = self.commit_prefetch(trial, request, default, Some(group), solution);
+        let window = PrefetchWindow::Forced;
+        trial.steps.push(Step::Prefetch(Prefetch { done, window, tried: Vec::new(), result }));
+        Outcome::SUCCESS
+    }
+
     fn search(
         &mut self,
         trial: &Trial<'p>,
@@ -80,7 +105,7 @@ impl<'p> Engine<'p> {
             let used = self.heap.used_at(first_full);
             return (PrefetchWindow::Full { time: first_full, used, size }, Err(Outcome::OUT_OF_MEMORY));
         }
-        if slices.is_empty() {
+        if slices.is_empty() && request.only_start.is_none() {
             earliest = first_full;
         }
         let mut preferred_time = request.preferred_prefetch;
@@ -102,6 +127,15 @@ impl<'p> Engine<'p> {
             preferred_time,
             request.strict_prefetch,
         );
+        if let Some(only) = request.only_start.filter(|t| !(window.earliest..=window.latest).contains(t)) {
+            let (seconds, least) = (
+                self.intervals.elapsed(only, done),
+                (self.intervals.least_seconds(size) - usage.elapsed_reduction).max(0.0),
+            );
+            let (earliest, latest) = (window.earliest, window.latest);
+            let outside = PrefetchWindow::OnlyOutside { only, earliest, latest, seconds, least };
+            return (outside, Err(Outcome::LIVE_RANGE_TOO_SHORT));
+        }
         let evidence = if window.earliest > window.latest {
             PrefetchWindow::TooNear {
                 available: earliest,
@@ -120,7 +154,10 @@ impl<'p> Engine<'p> {
         if self.whole_place(trial, &attempt, window.latest).is_none() {
             return (evidence, Err(Outcome::OUT_OF_MEMORY));
         }
-        let starts: Vec<Time> = self.intervals.starts(window, done, request.strict_prefetch).collect();
+        let starts: Vec<Time> = match request.only_start {
+            Some(only) => vec![only],
+            None => self.intervals.starts(window, done, request.strict_prefetch).collect(),
+        };
         let mut failures = Outcome::SUCCESS;
         let mut no_place_up_to = None;
         let mut whole = None;

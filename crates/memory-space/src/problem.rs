@@ -117,6 +117,16 @@ pub struct Options {
     pub while_execution_count: f32,
     /// All scoped memory stands at one offset when packed anew.
     pub allocate_reserved_scoped_memory_at_same_offset: bool,
+    /// An override that does not come true is an error.
+    pub fail_on_unsatisfied_override: bool,
+    /// Bytes set aside for block prefetches; 0 turns them off. With them, everything else runs without copies.
+    pub reserved_bytes_for_block_prefetches: u64,
+    /// Block prefetches under way at a time.
+    pub max_outstanding_block_prefetches: u32,
+    /// Windows of at least so many bytes.
+    pub window_prefetch_min_span_bytes: u64,
+    /// At most so many windows of one instruction.
+    pub window_prefetch_max_operands: u32,
 }
 
 impl Default for Options {
@@ -150,6 +160,11 @@ impl Default for Options {
             size_override: None,
             while_execution_count: 5.0,
             allocate_reserved_scoped_memory_at_same_offset: true,
+            fail_on_unsatisfied_override: false,
+            reserved_bytes_for_block_prefetches: 0,
+            max_outstanding_block_prefetches: 0,
+            window_prefetch_min_span_bytes: 4096,
+            window_prefetch_max_operands: 1024,
         }
     }
 }
@@ -258,6 +273,36 @@ pub enum LoopHint {
     Default,
 }
 
+/// When an override wants a copy to start (20).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PrefetchTime {
+    /// So far on the way from the earliest start, 0, to the latest, 1.
+    Eagerness(f32),
+    /// Right after this time.
+    At(Time),
+}
+
+/// What somebody asks of a use, against the rules (20): XLA's `msa_tensor_overrides`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum UseOverride {
+    /// It reads default memory.
+    KeepInDefault,
+    /// It reads alternate memory without a copy, or assignment fails.
+    Pin,
+    /// It is prefetched at this time, whatever the copy costs.
+    Prefetch {
+        /// When.
+        at: PrefetchTime,
+        /// Then or never.
+        is_strict: bool,
+    },
+    /// A question of ours, no override of XLA's: the copy starts then or never, and is booked as always.
+    OnlyStart {
+        /// The exclusive start.
+        start: Time,
+    },
+}
+
 /// A use of a position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Use {
@@ -283,6 +328,8 @@ pub struct Use {
     pub loop_hint: Option<LoopHint>,
     /// The use is a synchronous copy or slice that could be an asynchronous one (19).
     pub conversion: Option<Conversion>,
+    /// What somebody asks of it.
+    pub asked: Option<UseOverride>,
 }
 
 /// A synchronous copy or slice that could be made asynchronous (19).
@@ -313,6 +360,7 @@ impl Use {
             bytes_accessed: None,
             loop_hint: None,
             conversion: None,
+            asked: None,
         }
     }
 }
@@ -338,6 +386,20 @@ pub struct AllocationValue {
     pub bytes_accessed: Option<u64>,
     /// If a conditional defines it: where its branches leave it.
     pub branch_roots: Vec<BranchRoot>,
+    /// Along which dimension several cores would share it.
+    pub split: Split,
+}
+
+/// Along which dimension a position's shape can be split between cores (20).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Split {
+    /// Every core has the whole.
+    #[default]
+    Replicated,
+    /// Any dimension will do.
+    Any,
+    /// This one.
+    Dimension(u32),
 }
 
 /// Where a branch of a conditional leaves a part of its result (16).
@@ -372,6 +434,8 @@ pub struct Buffer {
     pub allocation_values: Vec<AllocationValue>,
     /// Sizes of the slices it can be copied in, by offset; fewer than two: none.
     pub slices: Vec<u64>,
+    /// Bytes each core has of it if it is split along a dimension.
+    pub split_sizes: Vec<(u32, u64)>,
 }
 
 /// Why something must stand where it does (8).
@@ -401,6 +465,8 @@ pub enum RequirementReason {
     ConditionalOutput,
     /// A colour asks for it.
     Colour,
+    /// Somebody asked for it.
+    Override,
     /// Another reason, in XLA's words.
     Other(String),
 }
@@ -446,6 +512,53 @@ pub struct ScopedReservation {
     pub size: u64,
 }
 
+/// A part of a buffer's life that must be in a space (20).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Colouring {
+    /// The buffer.
+    pub buffer: BufferIndex,
+    /// One of its positions.
+    pub position: u32,
+    /// A use of that; the definition if there is none.
+    pub usage: Option<u32>,
+    /// The space.
+    pub space: Space,
+}
+
+/// What is to become of a candidate for block prefetching (21).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockKind {
+    /// It stays in default memory.
+    PinToDefault,
+    /// It is fetched once, before its first use.
+    Prefetch,
+}
+
+/// A buffer that is to be fetched block by block (21).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockPrefetch {
+    /// The buffer; its first position is what is fetched.
+    pub buffer: BufferIndex,
+    /// What is to become of it.
+    pub kind: BlockKind,
+    /// Somebody asked for it: that it does not fit is an error.
+    pub is_demanded: bool,
+}
+
+/// What a fusion would like to have of an operand in alternate memory: a window of it (21).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The buffer, position and use.
+    pub buffer: BufferIndex,
+    /// The position.
+    pub position: u32,
+    /// The use.
+    pub usage: u32,
+    /// Bytes of the window.
+    pub span_bytes: u64,
+}
+
 /// Everything memory space assignment needs to know.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Problem {
@@ -463,6 +576,12 @@ pub struct Problem {
     pub scoped: Vec<ScopedReservation>,
     /// Sum of the sizes of all buffers that could be in alternate memory; computed if unknown.
     pub memory_pressure: Option<u64>,
+    /// Parts of lives that must be in a space.
+    pub colourings: Vec<Colouring>,
+    /// Buffers to be fetched in blocks; only with [`Options::reserved_bytes_for_block_prefetches`].
+    pub block_prefetches: Vec<BlockPrefetch>,
+    /// Windows that fusions would like to have, tried when everything else is done.
+    pub windows: Vec<Window>,
 }
 
 /// What is wrong with a [`Problem`], or a pinned buffer that does not fit.
@@ -500,6 +619,32 @@ pub enum Error {
         name: String,
         /// The outcome of the attempt.
         outcome: Outcome,
+    },
+    /// Colours ask for both memories at one time (20).
+    ContradictoryColours {
+        /// The buffer's name.
+        name: String,
+        /// The time.
+        time: Time,
+    },
+    /// What a colour asks for does not fit (20).
+    ColourDoesNotFit {
+        /// The buffer's name.
+        name: String,
+        /// From when.
+        start: Time,
+        /// Until when.
+        end: Time,
+    },
+    /// An override did not come true (20).
+    UnsatisfiedOverride {
+        /// The use.
+        usage: String,
+    },
+    /// A block prefetch that was asked for does not fit (21).
+    BlockDoesNotFit {
+        /// The buffer's name.
+        name: String,
     },
     /// Scoped memory does not fit at offset 0 (18).
     ScopedDoesNotFit {
@@ -599,6 +744,24 @@ impl Problem {
         }
         for required in &self.required {
             check("requirement", required.time, -1, end)?;
+        }
+        let position = |buffer: BufferIndex, position: u32| {
+            self.buffers.get(buffer.index())?.allocation_values.get(position as usize)
+        };
+        for colouring in &self.colourings {
+            let uses = position(colouring.buffer, colouring.position).map(|v| v.uses.len());
+            if uses.is_none_or(|uses| colouring.usage.is_some_and(|usage| usage as usize >= uses)) {
+                return bad("colouring");
+            }
+        }
+        if self.block_prefetches.iter().any(|b| position(b.buffer, 0).is_none()) {
+            return bad("block_prefetches");
+        }
+        for window in &self.windows {
+            let uses = position(window.buffer, window.position).map(|v| v.uses.len());
+            if uses.is_none_or(|uses| window.usage as usize >= uses) {
+                return bad("windows");
+            }
         }
         Ok(())
     }

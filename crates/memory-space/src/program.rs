@@ -5,8 +5,8 @@ use crate::cost::{Costs, Machine};
 use crate::picker::power;
 use crate::problem::{
     Alias, AllocationValue, BranchRoot, BranchUse, Buffer, BufferIndex, ComputationId, Conversion,
-    CrossProgramCandidate, Instruction, Options, Problem, Requirement, RequirementReason, Space, Use,
-    UseKind, ValueId,
+    CrossProgramCandidate, Instruction, Options, Problem, Requirement, RequirementReason, Space, Split, Use,
+    UseKind, UseOverride, ValueId,
 };
 use analysis::{Facts, Position};
 use hlo::{InstructionId, Module, Opcode, Shape};
@@ -154,7 +154,13 @@ impl<'m> Builder<'m> {
         !value.positions.iter().any(|at| {
             matches!(
                 self.module.instruction(at.instruction).opcode,
-                Opcode::AddDependency | Opcode::Send | Opcode::SendDone | Opcode::Recv | Opcode::RecvDone
+                // No use ties the result of a call to the root of what is called, so nothing would keep both in one place.
+                Opcode::Call
+                    | Opcode::AddDependency
+                    | Opcode::Send
+                    | Opcode::SendDone
+                    | Opcode::Recv
+                    | Opcode::RecvDone
             )
         })
     }
@@ -281,7 +287,7 @@ impl<'m> Builder<'m> {
             required,
             cross_program,
             scoped: Vec::new(),
-            memory_pressure: None,
+            ..Problem::default()
         };
         Program { problem, places, cross_program_uses }
     }
@@ -322,6 +328,7 @@ impl<'m> Builder<'m> {
                 is_position_allowed: true,
                 bytes_accessed: Some(self.costs.output_bytes(at.instruction, at.sub)),
                 branch_roots: self.branch_roots(*at),
+                split: Split::Replicated,
             }
         });
         let is_allowed = interval.values.iter().all(|id| self.is_allowed(facts.value(*id)));
@@ -335,6 +342,7 @@ impl<'m> Builder<'m> {
             is_pinned: false,
             allocation_values: allocation_values.collect(),
             slices: self.slices(interval.size),
+            split_sizes: Vec::new(),
         };
         let places = positions.iter().zip(users).map(|((_, at, _), users)| (*at, users)).collect();
         (buffer, places)
@@ -568,6 +576,17 @@ impl<'m> Builder<'m> {
                     }
                     let uses = &buffers[target].allocation_values[target_position].uses;
                     let Some(latest_time) = uses.iter().map(|u| u.corrected_time).min() else { continue };
+                    // While it is copied nothing may be written over what it reads, nor run what must come after it.
+                    let copied_at = self.time(id).unwrap_or(-1);
+                    let overwritten = buffers[buffer].allocation_values.iter().map(|v| v.definition_time);
+                    let successors = module
+                        .instruction_ids()
+                        .filter(|other| module.control_predecessors(*other).contains(&id))
+                        .filter_map(|other| self.time(other));
+                    let latest_time = overwritten
+                        .chain(successors)
+                        .filter(|time| *time > copied_at)
+                        .fold(latest_time, Time::min);
                     let earliest = module.operands(id).iter().filter_map(|o| self.time(*o)).max();
                     buffers[buffer].allocation_values[position].uses[usage_at].conversion =
                         Some(Conversion {
@@ -714,6 +733,19 @@ impl<'m> Builder<'m> {
         }
         false
     }
+}
+
+/// Asks something of the uses of that name, `dot.3, operand 1`, or of all uses of a value, `dot.3`; gives of how many (20).
+pub fn ask(problem: &mut Problem, name: &str, asked: UseOverride) -> usize {
+    let mut count = 0;
+    for value in problem.buffers.iter_mut().flat_map(|b| &mut b.allocation_values) {
+        let is_value = value.name == name;
+        for usage in value.uses.iter_mut().filter(|u| is_value || u.name == name) {
+            usage.asked = Some(asked);
+            count += 1;
+        }
+    }
+    count
 }
 
 /// How long a program takes with this assignment, and without (26): sums over the schedule, loops counted several times.

@@ -52,6 +52,9 @@ impl Engine<'_> {
         };
         order.sort_by_key(|at| key(&self.rings[*at]));
         let mut heap = Heap::new(self.problem.end_time(), self.problem.options.alignment_in_bytes);
+        for r in self.colours.reservations.iter().filter(|r| r.is_held) {
+            heap.commit(r.start, r.end, r.chunk);
+        }
         let mut moves: Vec<Option<Move>> = self.rings.iter().map(|_| None).collect();
         let mut fits = true;
         for at in order {
@@ -142,6 +145,9 @@ impl Engine<'_> {
     fn take_over(&mut self, moves: Vec<Option<Move>>) -> usize {
         let mut moved = 0;
         self.heap.forget_chunks();
+        for r in self.colours.reservations.iter().filter(|r| r.is_held) {
+            self.heap.restore_chunk(r.start, r.end, r.chunk);
+        }
         for (ring, place) in self.rings.iter().zip(moves) {
             let Some(place) = place else { continue };
             for (member, times) in ring.members.iter().zip(&place.times) {

@@ -6,8 +6,8 @@
 
 use crate::problem::{
     Alias, AllocationValue, BranchUse, Buffer, BufferIndex, ComputationId, Conversion, CrossProgramCandidate,
-    Error, Instruction, IntervalRule, LoopHint, Options, Problem, Requirement, RequirementReason, Space, Use,
-    UseKind, ValueId,
+    Error, Instruction, IntervalRule, LoopHint, Options, Problem, Requirement, RequirementReason, Space,
+    Split, Use, UseKind, ValueId,
 };
 use crate::{Assignment, Decision, Step, Time, assign};
 use serde::{Deserialize, Serialize};
@@ -258,6 +258,7 @@ impl Input {
             allocate_reserved_scoped_memory_at_same_offset: is(
                 "allocate_reserved_scoped_memory_at_same_offset",
             ),
+            ..Options::default()
         }
     }
 
@@ -283,6 +284,7 @@ impl Input {
                 is_position_allowed: true,
                 bytes_accessed: None,
                 branch_roots: Vec::new(),
+                split: Split::Replicated,
             }];
         }
         let position = |p: &PositionInput| AllocationValue {
@@ -295,6 +297,7 @@ impl Input {
             is_position_allowed: true,
             bytes_accessed: p.bytes_accessed,
             branch_roots: Vec::new(),
+            split: Split::Replicated,
         };
         b.positions.iter().map(position).collect()
     }
@@ -325,6 +328,7 @@ impl Input {
                 None => self.slices(b.size),
             },
             allocation_values: self.positions(b),
+            split_sizes: Vec::new(),
         });
         let required = self.required.iter().map(|r| Requirement {
             value: ValueId(r.value),
@@ -353,6 +357,7 @@ impl Input {
             cross_program: cross_program.collect(),
             scoped: Vec::new(),
             memory_pressure: self.memory_pressure,
+            ..Problem::default()
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::allocation::{Allocation, Kind, OffsetGroup};
 use crate::decision::Step;
 use crate::engine::{Engine, Required, Trial};
-use crate::problem::{LoopHint, RequirementReason, Space, Use, UseKind};
+use crate::problem::{LoopHint, PrefetchTime, RequirementReason, Space, Use, UseKind, UseOverride};
 use crate::{Outcome, Time};
 
 /// What is asked for (10).
@@ -29,6 +29,13 @@ pub(crate) struct Request {
     pub(crate) preferred_prefetch: Option<Time>,
     pub(crate) strict_prefetch: bool,
     pub(crate) preferred_group: Option<OffsetGroup>,
+    /// The copy may start then and at no other time, and is booked as always.
+    pub(crate) only_start: Option<Time>,
+    /// The colour at the start and at the end (20): reservations, by their places.
+    pub(crate) start_reserved: Option<usize>,
+    pub(crate) end_reserved: Option<usize>,
+    pub(crate) is_start_default: bool,
+    pub(crate) is_end_default: bool,
 }
 
 /// The allocation that is alive at a time; the youngest, if there are several.
@@ -69,7 +76,7 @@ impl<'p> Engine<'p> {
             position,
             use_position: of,
             usage: usage_at,
-            size: self.buffer(trial.owners[of].0).size,
+            size: self.size_of(trial.owners[of].0),
             is_extend_only: false,
             required_copy_by: None,
             start: trial.definition_times[of].min(usage.corrected_time),
@@ -83,16 +90,24 @@ impl<'p> Engine<'p> {
             preferred_prefetch: None,
             strict_prefetch: false,
             preferred_group,
+            only_start: None,
+            start_reserved: None,
+            end_reserved: None,
+            is_start_default: false,
+            is_end_default: false,
         };
         let is_output_default = matches!(usage.kind, UseKind::While { .. })
             && usage.aliases.iter().any(|alias| {
                 alias.time == usage.time
                     && self.required_at(alias.value, alias.time).is_some_and(|r| r.space == Space::Default)
             });
+        // An instruction that reads a value twice finds it at one place.
+        let siblings = || trial.values[of].uses.iter().filter(|u| u.corrected_time == usage.corrected_time);
+        let is_kept = siblings().any(|u| u.asked == Some(UseOverride::KeepInDefault));
         let mut default_because = None;
         if is_output_default {
             default_because = Some(RequirementReason::AliasedUse);
-        } else if !usage.is_allowed {
+        } else if siblings().any(|u| !u.is_allowed) {
             default_because = Some(RequirementReason::UseNotAllowed);
         } else if self.is_beneficial(usage) == Some(false) {
             if matches!(usage.kind, UseKind::While { .. }) {
@@ -126,8 +141,43 @@ impl<'p> Engine<'p> {
             }
             None => {}
         }
-        if request.require_no_copy {
+        if is_kept && !request.require_no_copy {
+            request.allow_no_copy = false;
             request.allow_prefetch = false;
+            let reason = RequirementReason::Override;
+            let required = Required { space: Space::Default, group: None, reason };
+            self.require(trial, value.value, usage.corrected_time, required);
+        }
+        match usage.asked {
+            Some(UseOverride::KeepInDefault) => {}
+            Some(UseOverride::Pin) => request.require_no_copy = true,
+            Some(UseOverride::Prefetch { at, is_strict }) => {
+                request.preferred_prefetch = Some(match at {
+                    PrefetchTime::At(time) => time,
+                    PrefetchTime::Eagerness(share) => {
+                        let range = (request.latest_prefetch - request.start).max(0);
+                        request.start + (range as f32 * share.clamp(0.0, 1.0)) as Time
+                    }
+                });
+                request.strict_prefetch = is_strict;
+            }
+            Some(UseOverride::OnlyStart { start }) => request.only_start = Some(start),
+            None => {}
+        }
+        if request.require_no_copy || self.is_block_mode() {
+            request.allow_prefetch = false;
+        }
+        let owner = trial.owners[position].0;
+        request.start_reserved = self.colours.alternate(owner, request.start);
+        request.end_reserved = self.colours.alternate(owner, request.end);
+        request.is_start_default = self.colours.is_default(owner, request.start);
+        request.is_end_default = self.colours.is_default(owner, request.end);
+        if let (Some(at), true) = (request.end_reserved, request.start_reserved == request.end_reserved) {
+            // The place that was set aside is good for the whole segment.
+            request.prefer_no_copy = true;
+            if trial.sequences[position].is_empty() && request.preferred_group.is_none() {
+                request.preferred_group = Some(self.colours.reservations[at].group);
+            }
         }
         request
     }
@@ -229,13 +279,13 @@ impl<'p> Engine<'p> {
             if let Some(latest) = latest {
                 trial.sequences[position][latest].extend(request.start);
             } else {
-                let group = match (required.space, required.group) {
-                    (Space::Alternate, None) => return Outcome::REQUIRES_UNCOMMIT,
-                    (_, group) => group,
-                };
-                let times = (request.start, request.start);
-                let pinned = self.new_allocation(trial, position, Kind::Pinned, required.space, times, group);
-                trial.sequences[position].push(pinned);
+                // Alternate memory, but not where: the place is looked for below.
+                if required.space == Space::Default || required.group.is_some() {
+                    let times = (request.start, request.start);
+                    let (space, group) = (required.space, required.group);
+                    let pinned = self.new_allocation(trial, position, Kind::Pinned, space, times, group);
+                    trial.sequences[position].push(pinned);
+                }
             }
         }
         let end_space = end_required.as_ref().map(|(_, required)| required.space);
@@ -245,7 +295,10 @@ impl<'p> Engine<'p> {
         let is_default = |space: Option<Space>| space == Some(Space::Default);
         let start_space = start_required.as_ref().map(|r| r.space);
         let mut outcome = Outcome::SUCCESS;
-        let may_stay = request.require_no_copy || (!is_default(start_space) && !is_default(end_space));
+        self.release(trial, trial.owners[position].0, [request.start, request.end]);
+        let may_stay = !request.is_start_default
+            && !request.is_end_default
+            && (request.require_no_copy || (!is_default(start_space) && !is_default(end_space)));
         let preferred = match &end_required {
             Some((_, Required { group: Some(group), .. })) => Some(*group),
             _ => request.preferred_group,
@@ -258,6 +311,9 @@ impl<'p> Engine<'p> {
             outcome |= result;
         } else if request.require_no_copy {
             return Outcome::OUT_OF_MEMORY;
+        }
+        if let (Some(at), true) = (request.start_reserved, trial.sequences[position].is_empty()) {
+            self.place_at_start(trial, request, at);
         }
         let mut default = trial.sequences[position].iter().rposition(|a| a.space == Space::Default);
         if default.is_none() {
@@ -284,9 +340,18 @@ impl<'p> Engine<'p> {
             return outcome | Outcome::REQUIRES_UNCOMMIT;
         }
         let Some(default) = default else { return outcome | Outcome::REQUIRES_UNCOMMIT };
-        let may_prefetch = request.allow_prefetch && !value.is_contiguous && !request.is_extend_only;
+        let may_prefetch = (request.allow_prefetch || request.end_reserved.is_some())
+            && !value.is_contiguous
+            && !request.is_extend_only
+            && !request.is_end_default;
         if may_prefetch && !is_default(end_space) {
-            let result = self.prefetch(trial, request, default, preferred);
+            let mut result = self.prefetch(trial, request, default, preferred);
+            if let (Some(at), false) = (request.end_reserved, result.is_success()) {
+                result = self.force_prefetch(trial, request, default, at);
+                if !result.is_success() {
+                    return result | Outcome::REQUIRES_UNCOMMIT;
+                }
+            }
             if result.is_success() {
                 return result;
             }
@@ -304,6 +369,54 @@ impl<'p> Engine<'p> {
         }
         trial.steps.push(Step::FromDefault);
         outcome
+    }
+
+    /// One moment in alternate memory, because the definition's colour asks for it (11, step 5).
+    fn place_at_start(&mut self, trial: &mut Trial<'p>, request: &Request, reservation: usize) {
+        let (chunk, group) = {
+            let r = &self.colours.reservations[reservation];
+            (r.chunk, r.group)
+        };
+        let times = (request.start, request.start);
+        self.commit(trial, request.start, request.start, chunk);
+        let (kind, space) = (Kind::Pinned, Space::Alternate);
+        let pinned = self.new_allocation(trial, request.position, kind, space, times, Some(group));
+        trial.sequences[request.position].push(pinned);
+    }
+
+    /// Carries what stands in default memory from before a loop that leaves the value alone through the loop, so that it
+    /// need not be evicted anew inside or afterwards (16).
+    fn keep_default_through_loop(trial: &mut Trial<'p>, request: &Request, usage: &Use) {
+        let UseKind::While { body, parameter_time, is_unchanged: true, .. } = &usage.kind else { return };
+        let definition_time = trial.values[request.position].definition_time;
+        let source = trial.sequences[request.position]
+            .iter()
+            .find(|a| a.space == Space::Default && a.definition_time == definition_time);
+        let Some(source) = source.cloned() else { return };
+        let copies = [(Kind::Parent, *parameter_time, Some(*body)), (Kind::Mirrored, usage.time, None)];
+        for (kind, time, home) in copies {
+            let position = trial.values.iter().position(|v| {
+                v.definition_time == time
+                    && home.is_none_or(|home| v.computation == home)
+                    && usage.aliases.iter().any(|a| a.value == v.value && a.time == time)
+            });
+            let Some(position) = position.filter(|p| trial.sequences[*p].is_empty()) else { continue };
+            let value = trial.values[position];
+            let view = Allocation {
+                kind,
+                value: Some(value.value),
+                position: value.name.clone(),
+                definition_time: time,
+                start: time,
+                end: time,
+                copy: None,
+                slices: Vec::new(),
+                source: None,
+                uses: Vec::new(),
+                ..source.clone()
+            };
+            trial.sequences[position].push(view);
+        }
     }
 
     /// Tells the positions that must agree with the use where it reads the value; `false` if they cannot (10, 16).
@@ -337,6 +450,9 @@ impl<'p> Engine<'p> {
             && let Some(group) = group
         {
             trial.preferred_groups.insert(body.0, group);
+            if self.problem.options.enable_while_redundant_eviction_elimination {
+                Self::keep_default_through_loop(trial, request, usage);
+            }
         }
         true
     }

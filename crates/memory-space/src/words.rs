@@ -2,8 +2,8 @@
 
 use crate::Outcome;
 use crate::decision::{
-    CrossProgramResult, Decision, Evict, KeptBecause, NoCopy, NotConsidered, Prefetch, PrefetchResult,
-    PrefetchWindow, RollBack, Segment, Step, TryOutcome,
+    BlockResult, CrossProgramResult, Decision, Evict, KeptBecause, NoCopy, NotConsidered, Prefetch,
+    PrefetchResult, PrefetchWindow, RollBack, Segment, Step, TryOutcome, WindowResult,
 };
 use crate::problem::{BufferIndex, Error, Problem, RequirementReason, Space};
 use std::fmt;
@@ -22,6 +22,18 @@ impl fmt::Display for Error {
             }
             Self::PinnedDoesNotFit { name, outcome } => {
                 write!(f, "{name} must be in alternate memory and cannot be: {outcome}")
+            }
+            Self::ContradictoryColours { name, time } => {
+                write!(f, "colours ask for {name} in both memories at {time}")
+            }
+            Self::ColourDoesNotFit { name, start, end } => {
+                write!(f, "{name} must be in alternate memory from {start} to {end}, and there is no place")
+            }
+            Self::UnsatisfiedOverride { usage } => {
+                write!(f, "what was asked of {usage} did not come true")
+            }
+            Self::BlockDoesNotFit { name } => {
+                write!(f, "{name} was to be fetched as a block, and there is no place")
             }
             Self::ScopedDoesNotFit { time, size } => {
                 write!(f, "{size} bytes of scoped memory do not fit at {time}")
@@ -78,6 +90,7 @@ pub fn reason(reason: &RequirementReason) -> &str {
         RequirementReason::ConditionalWithoutBenefit => "the branches would not gain from it",
         RequirementReason::ConditionalOutput => "it is the result of a conditional",
         RequirementReason::Colour => "its colour asks for it",
+        RequirementReason::Override => "that was asked for",
         RequirementReason::Other(text) => text,
     }
 }
@@ -128,11 +141,41 @@ pub fn decision(problem: &Problem, decision: &Decision) -> String {
                 NotConsidered::TooLarge { size, available } => {
                     format!("{name} has {size} bytes, more than the {available} there are")
                 }
+                NotConsidered::BlockPrefetched => format!("{name} is left to block prefetching"),
+                NotConsidered::SplitsDisagree => {
+                    format!("the positions of {name} would be split between cores in different ways")
+                }
                 NotConsidered::CrossProgramPrefetched => {
                     format!("{name} has been fetched before the program begins")
                 }
             }
         }
+        Decision::Reserved { buffer, start, end, offset } => {
+            let name = name(problem, *buffer);
+            format!("{name} has {offset} set aside from {start} to {end}, because its colour asks for it")
+        }
+        Decision::Block { buffer, result } => {
+            let name = name(problem, *buffer);
+            match result {
+                BlockResult::Pinned => format!("{name} is kept in slow memory"),
+                BlockResult::Copied { start, done, offset } => {
+                    format!("{name} is fetched as a block to {offset} after {start}, done before {done}")
+                }
+                BlockResult::NoPlace { earliest, first_use } => format!(
+                    "{name} is not fetched as a block: between {earliest} and its first use at {first_use} there is \
+                     no start from which it would fit"
+                ),
+            }
+        }
+        Decision::Window { usage, size, result } => match result {
+            WindowResult::Placed { offset } => format!("{usage}: a window of {size} bytes at {offset}"),
+            WindowResult::NotNeeded => format!("{usage}: no window, it reads fast memory"),
+            WindowResult::TooSmall { least } => {
+                format!("{usage}: no window, {size} bytes are fewer than {least}")
+            }
+            WindowResult::TooMany { most } => format!("{usage}: no window, there may be {most}"),
+            WindowResult::NoPlace => format!("{usage}: no window, {size} bytes are free nowhere"),
+        },
         Decision::Segment(segment) => self::segment(segment),
         Decision::RolledBack { buffer, reason, outcome, .. } => {
             let name = name(problem, *buffer);
@@ -163,6 +206,9 @@ pub fn decision(problem: &Problem, decision: &Decision) -> String {
         ),
         Decision::Finalized { buffer, in_alternate: 0 } => {
             format!("{} stays in slow memory", name(problem, *buffer))
+        }
+        Decision::Finalized { buffer, in_alternate: 1 } => {
+            format!("{} is in fast memory once", name(problem, *buffer))
         }
         Decision::Finalized { buffer, in_alternate } => {
             format!("{} is in fast memory, {in_alternate} times", name(problem, *buffer))
@@ -224,6 +270,10 @@ fn evict(evict: &Evict) -> String {
             "the copy engine has not {} left between {start} and {done} to copy it to slow memory",
             micros(*seconds)
         ),
+        Evict::Forced { start } => {
+            format!("copied to slow memory right after {start}, because its colour asks for it")
+        }
+        Evict::NoCopies => "with block prefetching nothing else is copied".to_owned(),
         Evict::TooMany { count, most } => {
             format!("{count} copies to slow memory are under way, there may be {most}")
         }
@@ -254,6 +304,19 @@ fn prefetch(prefetch: &Prefetch) -> String {
         PrefetchWindow::PreferredOutside { preferred } => {
             format!("no copy: the time asked for, {preferred}, is not possible")
         }
+        PrefetchWindow::OnlyOutside { only, earliest, latest, .. }
+            if earliest <= latest && only < earliest =>
+        {
+            format!(
+                "no copy: after {only} it would lie in fast memory for too long, {earliest} is the earliest start"
+            )
+        }
+        PrefetchWindow::OnlyOutside { only, seconds, least, .. } => format!(
+            "no copy: from {only} to the use there are {}, and a copy needs {}",
+            micros(*seconds),
+            micros(*least)
+        ),
+        PrefetchWindow::Forced => "no copy".to_owned(),
         PrefetchWindow::TooNear { available, .. }
             if prefetch.result == (PrefetchResult::Failed { outcome: Outcome::OUT_OF_MEMORY }) =>
         {

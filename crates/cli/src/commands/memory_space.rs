@@ -5,7 +5,10 @@ use crate::{Answer, Failure, say};
 use analysis::Backend;
 use memory_space::cost::Machine;
 use memory_space::loop_hints::{LoopOptions, add_loop_hints};
-use memory_space::program::{Slicing, estimate_seconds, problem};
+use memory_space::problem::{PrefetchTime, UseOverride};
+use memory_space::program::{Program, Slicing, ask, estimate_seconds, problem};
+use memory_space::usage::usage;
+use memory_space::write_back::Placed;
 use memory_space::{Assignment, Options, Problem, Space, replay};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -54,6 +57,13 @@ pub(crate) struct Arguments {
     /// How often everything may be packed anew
     #[arg(long, value_name = "COUNT", default_value_t = 4)]
     max_repacks: u32,
+    /// Ask something of a use or of all uses of a value: `NAME=slow`, `NAME=fast`, `NAME=after:TIME`, `NAME=eager:0.5`, or
+    /// `NAME=only:TIME`, the only start there may be; NAME is `dot.3` or `dot.3, operand 1`
+    #[arg(long, value_name = "NAME=WISH")]
+    ask: Vec<String>,
+    /// Have the independent checker execute the result
+    #[arg(long)]
+    check: bool,
     /// Leave unrolled loops to the main loop
     #[arg(long)]
     no_loop_optimizer: bool,
@@ -63,6 +73,9 @@ pub(crate) struct Arguments {
     /// Every decision with its evidence instead of the table
     #[arg(long)]
     decisions: bool,
+    /// The schedule with the copies in it instead of the table
+    #[arg(long, conflicts_with_all = ["decisions", "json", "replay"])]
+    schedule: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
@@ -98,16 +111,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     if !arguments.no_loop_optimizer {
         add_loop_hints(&program.module, &program.facts, &mut made, machine, LoopOptions::default());
     }
+    for wish in &arguments.ask {
+        let (name, asked) = parse_wish(wish)?;
+        if ask(&mut made.problem, name, asked) == 0 {
+            return Err(Failure(format!(
+                "--ask {wish}: expected the name of a value or use, `dot.3, operand 1`"
+            )));
+        }
+    }
     let assignment = memory_space::assign(&made.problem)
         .map_err(|e| source.failure(&program.module, None, &e.to_string()))?;
+    check(arguments, &made.problem, &assignment)?;
     if arguments.decisions {
         return decisions(arguments, &made.problem, &assignment);
     }
+    if arguments.schedule {
+        return schedule(&program.module, &program.facts, &made, &assignment);
+    }
     let (before, after) = estimate_seconds(&made, &assignment);
+    let (slow_peak, fast_peak) = usage(&made.problem, &assignment).peaks();
     if arguments.json {
         let answer = serde_json::json!({
             "capacity": arguments.capacity,
             "heap_size": assignment.heap_size,
+            "slow_peak": slow_peak,
+            "fast_peak": fast_peak,
             "repacks": assignment.repacks,
             "seconds_without": before,
             "seconds_with": after,
@@ -118,7 +146,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let mut text = table(&assignment);
     let _ = writeln!(
         text,
-        "{} of {} bytes used; estimated {:.3} us instead of {:.3} us",
+        "{} of {} bytes used; at most {fast_peak} bytes at once in fast memory, {slow_peak} in slow memory\n\
+         estimated {:.3} us instead of {:.3} us",
         assignment.heap_size,
         arguments.capacity,
         after * 1e6,
@@ -127,11 +156,67 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     say(&text)
 }
 
+/// What runs in which order, copies included.
+fn schedule(
+    module: &hlo::Module,
+    facts: &analysis::Facts,
+    program: &Program,
+    assignment: &Assignment,
+) -> Result<Answer, Failure> {
+    let of = |allocation: usize| assignment.allocations[allocation].position.clone();
+    let mut text = String::new();
+    for (computation, placed) in memory_space::write_back::schedule(module, facts, program, assignment) {
+        let _ = writeln!(text, "{}:", module.computation_name(computation));
+        for one in placed {
+            let line = match one {
+                Placed::Original(id) => module.name_of(id).to_owned(),
+                Placed::CopyStart(a) => format!("copy-start of {}", of(a)),
+                Placed::CopyDone(a) => format!("copy-done of {}", of(a)),
+                Placed::SliceStart(a, rank) => format!("slice-start of {}, part {rank}", of(a)),
+                Placed::SliceDone(a, rank) => format!("slice-done of {}, part {rank}", of(a)),
+                Placed::Concat(a) => format!("concat-bitcast of {}", of(a)),
+            };
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    say(&text)
+}
+
+/// `dot.3, operand 1=after:7`
+fn parse_wish(text: &str) -> Result<(&str, UseOverride), Failure> {
+    let wrong =
+        || Failure(format!("--ask {text}: expected NAME=slow, fast, after:TIME, eager:SHARE or only:TIME"));
+    let (name, wish) = text.rsplit_once('=').ok_or_else(wrong)?;
+    let (kind, value) = wish.split_once(':').unwrap_or((wish, ""));
+    let time = || value.parse::<i64>().map_err(|_| wrong());
+    let asked = match kind {
+        "slow" => UseOverride::KeepInDefault,
+        "fast" => UseOverride::Pin,
+        "after" => UseOverride::Prefetch { at: PrefetchTime::At(time()?), is_strict: false },
+        "eager" => {
+            let share = value.parse().ok().filter(|s| (0.0..=1.0).contains(s)).ok_or_else(wrong)?;
+            UseOverride::Prefetch { at: PrefetchTime::Eagerness(share), is_strict: false }
+        }
+        "only" => UseOverride::OnlyStart { start: time()? },
+        _ => return Err(wrong()),
+    };
+    Ok((name, asked))
+}
+
+/// Says that the checker found every value where it is read, or fails.
+fn check(arguments: &Arguments, problem: &Problem, assignment: &Assignment) -> Result<(), Failure> {
+    if !arguments.check {
+        return Ok(());
+    }
+    memory_space::checked::check(problem, assignment).map_err(|e| Failure(e.to_string()))
+}
+
 fn run_replay(arguments: &Arguments, fixture: &Path) -> Result<Answer, Failure> {
     let bytes = read_bytes(fixture)?;
     let text = String::from_utf8_lossy(&bytes);
     let (fixture, assignment) =
         replay::run(&text).map_err(|e| Failure(format!("{}:{e}", fixture.display())))?;
+    check(arguments, &fixture.problem(), &assignment)?;
     if arguments.decisions {
         return decisions(arguments, &fixture.problem(), &assignment);
     }
