@@ -1,10 +1,12 @@
 //! One module a command.
 
 pub(crate) mod assign;
+pub(crate) mod budget;
 pub(crate) mod check;
 pub(crate) mod copies;
 pub(crate) mod decisions;
 pub(crate) mod diff;
+pub(crate) mod donation;
 pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod memory_space;

@@ -1,11 +1,13 @@
 //! From what the command line names to a module and its facts.
 
-use crate::Failure;
+use crate::{Failure, files};
 use analysis::{Backend, Facts, Generation, Orders, Target};
 use assigner::{Assignment, Decision, Options};
 use clap::Args;
 use flate2::read::MultiGzDecoder;
 use hlo::{Diagnostic, InstructionId, Module, Severity};
+use opening::Opened;
+use questions::{Settings, Study};
 use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,8 +18,11 @@ const MOST_BYTES: u64 = 2 << 30;
 /// The module and how to take it: the same for all commands that work on one.
 #[derive(Args)]
 pub(crate) struct ModuleArguments {
-    /// HLO text or `.hlo.pb`, also gzipped; `-` is standard input
+    /// HLO text or `.hlo.pb`, also gzipped; `-` is standard input; or a dump folder, or an archive of one
     module: PathBuf,
+    /// Which module of a folder: its number or its name
+    #[arg(long = "module", value_name = "ID_OR_NAME")]
+    pick: Option<String>,
     /// The `.hlo.pb` of the same module, for the internal orders that text lacks
     #[arg(long, value_name = "PROTO")]
     orders: Option<PathBuf>,
@@ -60,6 +65,28 @@ pub(crate) struct Unanalysed {
     pub(crate) module: Module,
     pub(crate) orders: Orders,
     pub(crate) target: Target,
+}
+
+/// The bytes of a module.
+struct Input {
+    /// Its text or its protocol buffer.
+    bytes: Vec<u8>,
+    /// The protocol buffer beside its text, if a folder has it.
+    proto: Option<Vec<u8>>,
+}
+
+/// Is the file an archive, perhaps gzipped?
+fn is_archive(path: &Path) -> std::io::Result<bool> {
+    use opening::Wrapping;
+    let mut head = Vec::new();
+    std::fs::File::open(path)?.take(1024).read_to_end(&mut head)?;
+    if opening::wrapping(&head) == Some(Wrapping::Gzip) {
+        let mut inner = Vec::new();
+        // What is damaged is told when it is read whole.
+        _ = MultiGzDecoder::new(&head[..]).take(512).read_to_end(&mut inner);
+        head = inner;
+    }
+    Ok(matches!(opening::wrapping(&head), Some(Wrapping::Zip | Wrapping::Tar)))
 }
 
 /// A module with everything that is true of it.
@@ -108,7 +135,16 @@ impl ModuleArguments {
         target: Option<Backend>,
         alignment: Option<u64>,
     ) -> Self {
-        Self { module, orders, target, tpu: None, alignment, no_schedule: false, insert_copies: false }
+        Self {
+            module,
+            pick: None,
+            orders,
+            target,
+            tpu: None,
+            alignment,
+            no_schedule: false,
+            insert_copies: false,
+        }
     }
 
     /// The file.
@@ -118,7 +154,142 @@ impl ModuleArguments {
 
     /// Reads the module; warnings go to standard error.
     pub(crate) fn read(&self) -> Result<Module, Failure> {
-        self.module_of(&read_bytes(&self.module)?)
+        self.module_of(&self.input()?.bytes)
+    }
+
+    /// The bytes of the module: of a file, or of the module in a folder or an archive that is meant.
+    fn input(&self) -> Result<Input, Failure> {
+        let Some(opened) = self.folder()? else {
+            return Ok(Input { bytes: read_bytes(&self.module)?, proto: None });
+        };
+        let entry = &opened.modules[self.picked(&opened)?];
+        let bytes_of = |i: usize| opened.files[i].bytes.clone();
+        match (entry.hlo, entry.proto) {
+            (Some(hlo), proto) => Ok(Input { bytes: bytes_of(hlo), proto: proto.map(bytes_of) }),
+            (None, Some(proto)) => Ok(Input { bytes: bytes_of(proto), proto: None }),
+            (None, None) => Err(Failure(format!(
+                "{}: no text of {}, expected the file that ends in after_optimizations.txt",
+                self.module.display(),
+                entry.name
+            ))),
+        }
+    }
+
+    /// What the folder or the archive holds, if it is one.
+    fn folder(&self) -> Result<Option<Opened>, Failure> {
+        if self.module.as_os_str() == "-" {
+            return Ok(None);
+        }
+        let fail = |e: std::io::Error| Failure(format!("{}: {e}", self.module.display()));
+        let is_folder = std::fs::metadata(&self.module).map_err(fail)?.is_dir();
+        if !is_folder && !is_archive(&self.module).map_err(fail)? {
+            return Ok(None);
+        }
+        let opened = opening::open(files::read(&self.module)?, &opening::Limits::default());
+        for r in opened.remarks.iter().filter(|r| r.severity == Severity::Error) {
+            eprintln!("{r}");
+        }
+        Ok(Some(opened))
+    }
+
+    /// Which of the modules of a folder is meant.
+    fn picked(&self, opened: &Opened) -> Result<usize, Failure> {
+        let all: Vec<usize> = (0..opened.modules.len())
+            .filter(|i| {
+                let e = &opened.modules[*i];
+                let is_id = |id: &str| e.id.as_deref() == Some(id);
+                self.pick.as_ref().is_none_or(|p| is_id(p) || e.name == *p)
+            })
+            .collect();
+        let names = || -> String {
+            let modules = opened.modules.iter().take(20);
+            let names: Vec<String> =
+                modules.map(|e| format!("{} {}", e.id.as_deref().unwrap_or("-"), e.name)).collect();
+            names.join(", ")
+        };
+        match all[..] {
+            [one] => Ok(one),
+            [] if opened.modules.is_empty() => {
+                Err(Failure(format!("{}: {}", self.module.display(), opened.advice().unwrap_or_default())))
+            }
+            [] => Err(Failure(format!(
+                "{}: no such module, expected one of: {}",
+                self.module.display(),
+                names()
+            ))),
+            _ => Err(Failure(format!(
+                "{}: {} modules, expected --module with the number of one: {}",
+                self.module.display(),
+                all.len(),
+                names()
+            ))),
+        }
+    }
+
+    /// What is asked about: of a folder, an archive or a file of a dump XLA's own assignment unless `ours` is wanted, of a
+    /// module ours.
+    pub(crate) fn study(&self, assignment: &AssignmentArguments, ours: bool) -> Result<Study, Failure> {
+        let opened = match self.folder()? {
+            Some(opened) => Some(opened),
+            None => self.beside()?,
+        };
+        let is_plain =
+            !self.no_schedule && !self.insert_copies && self.tpu.is_none() && self.orders.is_none();
+        if let Some(opened) = opened.filter(|_| is_plain) {
+            let loaded = opened.load(self.picked(&opened)?);
+            for r in loaded.remarks.iter().filter(|r| r.severity == Severity::Error) {
+                eprintln!("{r}");
+            }
+            for f in &loaded.findings {
+                eprintln!("{}: {}", self.module.display(), f.words());
+            }
+            let has_program = loaded.module.is_some();
+            let settings = Settings {
+                ours,
+                no_rerun: false,
+                options: assignment.options(None)?,
+                backend: self.target,
+                alignment: self.alignment,
+            };
+            if has_program || loaded.dump.assignment.is_some() {
+                return Study::of(loaded, &settings)
+                    .map_err(|e| Failure(format!("{}: {e}", self.module.display())));
+            }
+        }
+        let program = self.program()?;
+        let (made, decisions) = assignment.assign(&program)?;
+        Ok(Study::of_assignment(questions::Program::new(program.module, program.facts), made, decisions))
+    }
+
+    /// If the file is one of the four about an assignment, it and those beside it that are of the same module.
+    fn beside(&self) -> Result<Option<Opened>, Failure> {
+        if self.module.as_os_str() == "-" {
+            return Ok(None);
+        }
+        let bytes = read_bytes(&self.module)?;
+        if !matches!(opening::kind(&bytes), opening::Kind::Dump(_)) {
+            return Ok(None);
+        }
+        let path = self.module.display().to_string();
+        let name = opening::dump_name(path.strip_suffix(".gz").unwrap_or(&path));
+        let mut blobs = vec![opening::Blob::new(path.clone(), bytes)];
+        let folder = self.module.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut others: Vec<PathBuf> = std::fs::read_dir(folder)
+            .map(|all| all.filter_map(Result::ok).map(|e| e.path()).filter(|p| p.is_file()).collect())
+            .unwrap_or_default();
+        others.sort_unstable();
+        for other in others {
+            let full = if name.folder.is_empty() {
+                other.file_name().map(|f| f.to_string_lossy().into_owned()).unwrap_or_default()
+            } else {
+                other.display().to_string()
+            };
+            let theirs = opening::dump_name(full.strip_suffix(".gz").unwrap_or(&full));
+            if full != path && theirs == name && !name.module.is_empty() {
+                blobs.push(opening::Blob::new(full, read_bytes(&other)?));
+            }
+        }
+        Ok(Some(opening::open(blobs, &opening::Limits::default())))
     }
 
     /// The module in what was read already; warnings go to standard error.
@@ -135,12 +306,17 @@ impl ModuleArguments {
 
     /// Reads and analyses it.
     pub(crate) fn program(&self) -> Result<Program, Failure> {
-        self.program_of(&read_bytes(&self.module)?)
+        let input = self.input()?;
+        self.program_from(&input)
     }
 
     /// Analyses what was read already.
     pub(crate) fn program_of(&self, bytes: &[u8]) -> Result<Program, Failure> {
-        let Unanalysed { mut module, mut orders, target } = self.unanalysed_of(bytes, Orders::guess)?;
+        self.program_from(&Input { bytes: bytes.to_vec(), proto: None })
+    }
+
+    fn program_from(&self, input: &Input) -> Result<Program, Failure> {
+        let Unanalysed { mut module, mut orders, target } = self.unanalysed_of(input, Orders::guess)?;
         if self.insert_copies {
             let with_copies =
                 copy_insertion::insert_copies(&module, &orders, &target, copy_insertion::Options::default())
@@ -166,15 +342,15 @@ impl ModuleArguments {
         &self,
         guess: impl Fn(&Module, &Target) -> Orders,
     ) -> Result<Unanalysed, Failure> {
-        self.unanalysed_of(&read_bytes(&self.module)?, guess)
+        self.unanalysed_of(&self.input()?, guess)
     }
 
     fn unanalysed_of(
         &self,
-        bytes: &[u8],
+        input: &Input,
         guess: impl Fn(&Module, &Target) -> Orders,
     ) -> Result<Unanalysed, Failure> {
-        let module = self.module_of(bytes)?;
+        let module = self.module_of(&input.bytes)?;
         let mut target = match self.target {
             Some(backend) => Target::tuned(backend, &module),
             None => Target::detect(&module),
@@ -183,7 +359,7 @@ impl ModuleArguments {
             target = target.of_generation(generation);
         }
         target.alignment_override = self.alignment;
-        let orders = self.orders_of(bytes, &module, &target, guess)?;
+        let orders = self.orders_of(input, &module, &target, guess)?;
         Ok(Unanalysed { module, orders, target })
     }
 
@@ -201,7 +377,7 @@ impl ModuleArguments {
     /// XLA's own orders if there is a proto to take them from, else a guess.
     fn orders_of(
         &self,
-        bytes: &[u8],
+        input: &Input,
         module: &Module,
         target: &Target,
         guess: impl Fn(&Module, &Target) -> Orders,
@@ -212,7 +388,8 @@ impl ModuleArguments {
                 named = read_bytes(path)?;
                 (path, &named[..])
             }
-            None if is_proto(bytes) => (&self.module, bytes),
+            None if is_proto(&input.bytes) => (&self.module, &input.bytes[..]),
+            None if input.proto.is_some() => (&self.module, input.proto.as_deref().unwrap_or_default()),
             None => return Ok(guess(module, target)),
         };
         let stored = hlo::read_proto_orders(proto).map_err(|d| Failure(format!("{}:{d}", path.display())))?;
@@ -228,17 +405,26 @@ fn is_proto(bytes: &[u8]) -> bool {
 }
 
 impl AssignmentArguments {
-    /// Runs the assigner.
-    pub(crate) fn assign(&self, program: &Program) -> Result<(Assignment, Vec<Decision>), Failure> {
-        let presets = match &self.presets {
-            Some(path) => crate::presets::read(path, program)?,
-            None => Vec::new(),
+    /// How to run the assigner. What names values needs the program.
+    pub(crate) fn options(&self, program: Option<&Program>) -> Result<Options, Failure> {
+        let mut options =
+            Options { algorithm: self.algorithm, heap_limit: self.heap_limit, ..Options::default() };
+        let Some(program) = program else {
+            if self.presets.is_some() || !self.must_not_live_out.is_empty() {
+                return Err(Failure(
+                    "--presets and --must-not-live-out, expected a module's own file instead of a folder"
+                        .to_owned(),
+                ));
+            }
+            return Ok(options);
         };
-        let mut must_not_live_out = Vec::new();
+        if let Some(path) = &self.presets {
+            options.presets = crate::presets::read(path, program)?;
+        }
         for name in &self.must_not_live_out {
             let found = program.facts.values().find(|v| program.facts.label(&program.module, v.id) == *name);
             match found {
-                Some(v) => must_not_live_out.push(v.id),
+                Some(v) => options.must_not_live_out.push(v.id),
                 None => {
                     return Err(Failure(format!(
                         "--must-not-live-out: no value `{name}`, expected one of the module"
@@ -246,8 +432,12 @@ impl AssignmentArguments {
                 }
             }
         }
-        let options =
-            Options { algorithm: self.algorithm, heap_limit: self.heap_limit, must_not_live_out, presets };
+        Ok(options)
+    }
+
+    /// Runs the assigner.
+    pub(crate) fn assign(&self, program: &Program) -> Result<(Assignment, Vec<Decision>), Failure> {
+        let options = self.options(Some(program))?;
         let (assignment, decisions) =
             assigner::assign(&program.module, &program.facts, &program.facts.ranges, &options);
         if cfg!(debug_assertions) {

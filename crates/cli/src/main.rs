@@ -49,6 +49,10 @@ enum Command {
     Pack(commands::pack::Arguments),
     /// Lists what is alive when most is, by value, by origin and in the heap
     Peak(commands::peak::Arguments),
+    /// Tells of each argument which output took it, or why nobody did
+    Donation(commands::donation::Arguments),
+    /// Checks sizes and donations against a budget: exit status 0 if it is kept, 1 if not
+    Budget(commands::budget::Arguments),
 }
 
 /// What a command has to say when it is done.
@@ -79,6 +83,8 @@ fn main() -> ExitCode {
         Command::MemorySpace(a) => commands::memory_space::run(&a),
         Command::Pack(a) => commands::pack::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
+        Command::Donation(a) => commands::donation::run(&a),
+        Command::Budget(a) => commands::budget::run(&a),
     };
     match result {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

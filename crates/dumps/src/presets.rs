@@ -1,6 +1,6 @@
 //! What memory space assignment placed before, taken from the buffer-assignment file of the same module.
 
-use crate::read::{AllocationRecord, ValueName, buffer_assignment};
+use crate::read::{AllocationRecord, BufferAssignmentFile, ValueName, buffer_assignment};
 use analysis::{Backend, Color, Facts, Position, ValueId};
 use assigner::{Placed, Preset};
 use hlo::{Diagnostic, Location, Module, Severity};
@@ -26,11 +26,24 @@ pub fn presets(
     if !errors.is_empty() {
         return Err(errors);
     }
+    Ok((presets_of(module, facts, &file)?, warnings))
+}
+
+/// [`presets`] of a file that was read already.
+///
+/// # Errors
+///
+/// A value in it that the module has not, at its line.
+pub fn presets_of(
+    module: &Module,
+    facts: &Facts,
+    file: &BufferAssignmentFile,
+) -> Result<Vec<Preset>, Vec<Diagnostic>> {
     let of_color = |color: u32| -> Vec<&AllocationRecord> {
         file.allocations.iter().filter(|a| a.color == color && a.is_preallocated_temp).collect()
     };
     let found = PRESET_COLORS.into_iter().map(|c| (c, of_color(c))).find(|(_, found)| !found.is_empty());
-    let Some((color, allocations)) = found else { return Ok((empty(facts), warnings)) };
+    let Some((color, allocations)) = found else { return Ok(empty(facts)) };
     let values = by_name(module, facts);
     let mut out = Vec::new();
     for a in allocations {
@@ -48,7 +61,7 @@ pub fn presets(
         }
         out.push(Preset { color: Color(color), size: a.size.bytes, values: placed });
     }
-    Ok((out, warnings))
+    Ok(out)
 }
 
 /// Where memory space assignment ran and placed nothing there is still its allocation; it does not run on the

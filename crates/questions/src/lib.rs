@@ -7,12 +7,35 @@
 //! | question | answer |
 //! |---|---|
 //! | what makes the peak | [`peak`], [`groups`], [`sums`] |
+//! | what holds a value alive | [`hold`] |
+//! | what does a loop store | [`stack`] |
+//! | what do transfers pin | [`spans`] |
+//! | what does padding cost | [`padding`] |
+//! | what is copied, why, and what would remove it | [`copies()`], [`causes`] |
+//! | was my donation used | [`donation()`] |
+//! | would another packing fit | [`fits`] |
+//! | what stands out, in sentences | [`notes()`] |
+//! | the numbers of `memory_analysis` | [`numbers`], [`cautions`] |
 
+mod copies;
 mod cover;
+mod donation;
+mod fit;
+mod hold;
+mod notes;
 mod origin;
+mod padding;
 mod peak;
+mod stacks;
 mod study;
 
+pub use copies::{Cause, Copy, CopyKind, causes, copies};
+pub use donation::{Argument, Donation, Extra, Output, State, WhyNot, donation};
+pub use fit::{Fit, Verdict, fits};
+pub use hold::{Hold, Repeated, Until, hold};
+pub use notes::{Note, Number, cautions, notes, numbers};
 pub use origin::{Frames, Origin, Phase, origin, without_numbers};
+pub use padding::{Padded, Padding, padding};
 pub use peak::{Group, Owner, Peak, Slot, SpacePeak, Sum, groups, peak, slots_at, sums};
+pub use stacks::{Span, Stack, spans, stack};
 pub use study::{Program, Role, Row, Settings, Slab, Source, Study, StudyError, unpadded_of_text};

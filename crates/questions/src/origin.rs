@@ -8,6 +8,8 @@ use rustc_hash::FxHashMap;
 pub struct Origin {
     /// The opcode as written; empty if it is not known.
     pub opcode: String,
+    /// Of a fusion without a name of its own, the opcode of its root.
+    pub fused: Option<String>,
     /// `op_name` of the metadata; empty if there is none.
     pub op_name: String,
     /// Source file and line of the innermost frame.
@@ -68,7 +70,7 @@ impl Origin {
             None => number_field(metadata, "stack_frame_id").and_then(|id| frames.innermost(id)),
         };
         let phase = Phase::of(&op_name, instruction);
-        Self { opcode: opcode.to_owned(), op_name, source, phase }
+        Self { opcode: opcode.to_owned(), fused: None, op_name, source, phase }
     }
 
     /// The scope: `op_name` without the last part and without what `jit` adds.
@@ -77,11 +79,11 @@ impl Origin {
         split_last(&self.op_name).0
     }
 
-    /// The operation: the last part of `op_name`, or the opcode.
+    /// The operation: the last part of `op_name`, or the opcode, of a fusion that of its root.
     #[must_use]
     pub fn operation(&self) -> &str {
         match split_last(&self.op_name).1 {
-            "" => &self.opcode,
+            "" => self.fused.as_ref().unwrap_or(&self.opcode),
             op => op,
         }
     }
@@ -225,13 +227,17 @@ pub fn origin(module: &Module, id: InstructionId, frames: &Frames) -> Origin {
     let name = module.name_of(id);
     let own = |i| module.attribute(i, "metadata").unwrap_or("");
     let mut metadata = own(id);
-    if metadata.is_empty()
-        && module.instruction(id).opcode == Opcode::Fusion
+    let mut fused = None;
+    if module.instruction(id).opcode == Opcode::Fusion
         && let [body] = module.called(id)
     {
-        metadata = own(module.root(*body));
+        let root = module.root(*body);
+        if metadata.is_empty() {
+            metadata = own(root);
+        }
+        fused = Some(module.str(module.instruction(root).opcode_name).to_owned());
     }
-    Origin::new(name, opcode, metadata, frames)
+    Origin { fused, ..Origin::new(name, opcode, metadata, frames) }
 }
 
 #[cfg(test)]

@@ -144,6 +144,12 @@ pub struct Study {
     pub sequence: Vec<String>,
     /// The end of the program, in steps.
     pub end: u32,
+    /// The row of each value of the program.
+    by_value: FxHashMap<ValueId, usize>,
+}
+
+fn index(rows: &[Row]) -> FxHashMap<ValueId, usize> {
+    rows.iter().enumerate().filter_map(|(i, r)| Some((r.value?, i))).collect()
 }
 
 /// How to look at what was loaded.
@@ -199,7 +205,8 @@ impl Study {
             return Ok(Self::of_dump(program, &dump, backend, settings));
         }
         let Some(program) = program else { return Err(StudyError::Nothing) };
-        Ok(Self::of_program(program, &settings.options))
+        let options = options(&program, &dump, settings);
+        Ok(Self::of_program(program, &options))
     }
 
     /// Our assignment of a program.
@@ -251,6 +258,7 @@ impl Study {
             end: facts.clock.end.0,
             ours: Some((assignment, decisions)),
             program: Some(program),
+            by_value: index(&rows),
             slabs,
             rows,
             sequence,
@@ -310,7 +318,7 @@ impl Study {
         let ours = program
             .as_ref()
             .filter(|_| !settings.no_rerun)
-            .map(|p| assigner::assign(&p.module, &p.facts, &p.facts.ranges, &settings.options));
+            .map(|p| assigner::assign(&p.module, &p.facts, &p.facts.ranges, &options(p, dump, settings)));
         let sequence = match (&dump.live_range, &program) {
             (Some(file), _) if !file.sequence.is_empty() => file.sequence.clone(),
             (_, Some(p)) => p.facts.clock.sequence.iter().map(|i| p.module.name_of(*i).to_owned()).collect(),
@@ -319,7 +327,8 @@ impl Study {
         let last = rows.iter().filter_map(|r| r.range).map(|r| r.1).max().unwrap_or(0);
         let end = dump.live_range.as_ref().and_then(|l| l.end).unwrap_or(last).max(last);
         let backend = backend.or_else(|| program.as_ref().map(|p| p.facts.target.backend));
-        Self { source: Source::Dump, backend, program, ours, slabs, rows, sequence, end }
+        let by_value = index(&rows);
+        Self { source: Source::Dump, backend, program, ours, slabs, rows, sequence, end, by_value }
     }
 
     /// The row of a value by its name, `fusion.1` or `while.2{0}`. A place that holds the value of another one is as good
@@ -341,7 +350,7 @@ impl Study {
     /// The row of a value of the program.
     #[must_use]
     pub fn row_of(&self, value: ValueId) -> Option<usize> {
-        self.rows.iter().position(|r| r.value == Some(value))
+        self.by_value.get(&value).copied()
     }
 
     /// What runs at a step.
@@ -355,6 +364,18 @@ impl Study {
     pub fn slab(&self, row: &Row) -> &Slab {
         &self.slabs[row.slab]
     }
+}
+
+/// How to run ours: what memory space assignment placed before is taken from XLA's assignment, if that is there.
+fn options(program: &Program, dump: &Dump, settings: &Settings) -> Options {
+    let mut options = settings.options.clone();
+    if options.presets.is_empty()
+        && let Some(file) = &dump.assignment
+        && let Ok(presets) = dumps::presets_of(&program.module, &program.facts, file)
+    {
+        options.presets = presets;
+    }
+    options
 }
 
 /// A module with its facts, and XLA's own orders if they are there.

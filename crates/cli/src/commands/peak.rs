@@ -1,11 +1,11 @@
 //! `bufferscope peak MODULE [--json]`
 
-use crate::input::{AssignmentArguments, ModuleArguments, Program};
+use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::{Answer, Failure, say};
 use analysis::ValueId;
 use assigner::words::{both, bytes, grouped};
-use assigner::{Allocation, Assignment};
-use dumps::{BreakdownNode, HeapPeak, Peak};
+use dumps::{BreakdownNode, HeapPeak};
+use questions::{Group, Note, Program, Role, Row, SpacePeak, Study, Sum};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -18,56 +18,188 @@ pub(crate) struct Arguments {
     /// List at most this many values of each kind (JSON has them all)
     #[arg(long, value_name = "COUNT", default_value_t = 30)]
     most: usize,
+    /// Of a dump: look at our assignment instead of XLA's own
+    #[arg(long)]
+    ours: bool,
     /// One JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
-    let program = arguments.module.program()?;
-    let (assignment, _) = arguments.assignment.assign(&program)?;
-    if program.facts.ranges.iter().next().is_none() {
-        return Err(Failure("without a schedule there are no live ranges and no peak".to_owned()));
+    let study = arguments.module.study(&arguments.assignment, arguments.ours)?;
+    if study.rows.iter().all(|r| r.range.is_none()) {
+        return Err(Failure(
+            "without a schedule or live ranges there is no peak, expected a scheduled module or its live-range file"
+                .to_owned(),
+        ));
     }
-    let peak = dumps::peak(&program.module, &program.facts);
-    let tree = dumps::breakdown(&program.module, &program.facts, &peak.values);
-    let heaps = dumps::heap_peaks(&program.facts, &assignment);
+    let peak = questions::peak(&study);
+    let notes = questions::notes(&study, &peak);
+    let counted = study.program.as_ref().map(counted);
     if arguments.json {
-        say(&format!("{}\n", in_json(&program, &assignment, &peak, &tree, &heaps)))
+        say(&format!("{}\n", in_json(&study, &peak, &notes, counted.as_ref())))
     } else {
-        say(&in_words(&program, &assignment, &peak, &tree, &heaps, arguments.most))
+        say(&in_words(&study, &peak, &notes, counted.as_ref(), arguments.most))
     }
 }
 
-/// What an allocation is, in one word.
-pub(crate) fn kind(a: &Allocation) -> &'static str {
-    if a.parameter.is_some() {
-        "parameter"
-    } else if a.is_constant {
-        "constant"
-    } else if a.is_thread_local {
-        "thread-local"
-    } else if a.maybe_live_out {
-        "result"
-    } else {
-        "temporary"
-    }
+/// The peak as XLA's live-range file counts it.
+struct Counted {
+    peak: dumps::Peak,
+    tree: Vec<BreakdownNode>,
+}
+
+fn counted(program: &Program) -> Counted {
+    let peak = dumps::peak(&program.module, &program.facts);
+    let tree = dumps::breakdown(&program.module, &program.facts, &peak.values);
+    Counted { peak, tree }
+}
+
+/// `argument 256 B, temp 1 KiB`, without those that hold nothing.
+pub(crate) fn owners_words(peak: &questions::Peak) -> String {
+    let owners: Vec<String> = peak
+        .owners
+        .iter()
+        .filter(|o| o.bytes > 0)
+        .map(|o| {
+            let donated =
+                if o.donated > 0 { format!(" ({} donated)", bytes(o.donated)) } else { String::new() };
+            format!("{} {}{donated}", o.role.name(), both(o.bytes))
+        })
+        .collect();
+    if owners.is_empty() { "nothing".to_owned() } else { owners.join(", ") }
 }
 
 fn in_words(
-    program: &Program,
-    assignment: &Assignment,
-    peak: &Peak,
-    tree: &[BreakdownNode],
-    heaps: &[HeapPeak],
+    study: &Study,
+    peak: &questions::Peak,
+    notes: &[Note],
+    counted: Option<&Counted>,
     most: usize,
 ) -> String {
-    let (module, facts) = (&program.module, &program.facts);
-    let at = facts.clock.at(peak.step).map_or("the end", |i| module.name_of(i));
-    let mut out = format!(
-        "Most is alive at step {} of {}, {at}: {} in {} values, without padding.\n\n",
+    let mut out = format!("{} in all: {}.\n", both(peak.total), owners_words(peak));
+    for space in &peak.spaces {
+        if space.temp > 0 {
+            space_in_words(study, space, most, &mut out);
+        }
+    }
+    if peak.spaces.iter().all(|s| s.temp == 0) {
+        out += "There are no temporaries: arguments, outputs and constants are all there is.\n";
+    }
+    if !notes.is_empty() {
+        out += "\nWhat stands out:\n";
+        for note in notes.iter().take(most) {
+            _ = writeln!(out, "  {}", note.words);
+        }
+    }
+    if let (Some(program), Some(counted)) = (&study.program, counted) {
+        counted_in_words(study, program, counted, most, &mut out);
+    }
+    out
+}
+
+fn space_in_words(study: &Study, space: &SpacePeak, most: usize, out: &mut String) {
+    _ = writeln!(
+        out,
+        "\nTemporaries of memory space {}: {}. Most is taken at step {} of {}, {}: {}, {} not.\n",
+        space.color,
+        both(space.temp),
+        space.step,
+        study.end,
+        study.at(space.step),
+        both(space.live),
+        bytes(space.temp.saturating_sub(space.live))
+    );
+    let groups = questions::groups(study, &space.slots);
+    _ = writeln!(out, "{:>15}  {:>15}  {:>6}  {:<11}  what", "bytes", "cumulative", "share", "steps");
+    let mut sum = 0u64;
+    for (i, g) in groups.iter().enumerate() {
+        sum = sum.saturating_add(g.bytes);
+        if i < most {
+            _ = writeln!(
+                out,
+                "{:>15}  {:>15}  {:>5.1}%  {:<11}  {}",
+                grouped(g.bytes),
+                grouped(sum),
+                share(g.bytes, space.live),
+                format!("{}-{}", g.range.0, g.range.1),
+                group_words(study, space, g)
+            );
+        }
+    }
+    if groups.len() > most {
+        _ = writeln!(out, "and {} more", grouped((groups.len() - most) as u64));
+    }
+    if sum != space.live {
+        _ = writeln!(
+            out,
+            "Together {}, not {}: values overlap that are alive at the same time.",
+            both(sum),
+            both(space.live)
+        );
+    }
+    let table = |out: &mut String, title: &str, sums: Vec<Sum>| {
+        if sums.is_empty() {
+            return;
+        }
+        _ = writeln!(out, "\n{title}");
+        for s in sums.iter().take(most.min(10)) {
+            _ = writeln!(
+                out,
+                "{:>15}  {:>5.1}%  {:>4} ×  {}",
+                grouped(s.bytes),
+                share(s.bytes, space.live),
+                s.count,
+                s.name
+            );
+        }
+    };
+    table(out, "By scope:", questions::sums(study, &space.slots, |r| r.origin.scope().to_owned()));
+    table(out, "By source line:", questions::sums(study, &space.slots, |r| r.origin.source_words()));
+    table(
+        out,
+        "By part of the step:",
+        questions::sums(study, &space.slots, |r| r.origin.phase.name().to_owned()),
+    );
+}
+
+fn group_words(study: &Study, space: &SpacePeak, g: &Group) -> String {
+    let first = &space.slots[g.slots[0]];
+    let mut out = format!("{} × {}", g.slots.len(), g.shape);
+    if !g.operation.is_empty() {
+        _ = write!(out, " {}", g.operation);
+    }
+    if !g.scope.is_empty() {
+        _ = write!(out, "  {}", g.scope);
+    }
+    if !g.source.is_empty() {
+        _ = write!(out, "  {}", g.source);
+    }
+    if !g.phase.name().is_empty() {
+        _ = write!(out, "  [{}]", g.phase.name());
+    }
+    let names: Vec<String> =
+        g.slots.iter().take(3).map(|s| space.slots[*s].row(study).name.to_string()).collect();
+    let more = if g.slots.len() > 3 { ", ..." } else { "" };
+    _ = write!(out, "  ({}{more})", names.join(", "));
+    if g.slots.len() == 1
+        && let Some(unpadded) =
+            first.row(study).unpadded.filter(|u| *u > 0 && u.saturating_mul(3) < first.size.saturating_mul(2))
+    {
+        _ = write!(out, "  {:.1} times its data", first.size as f64 / unpadded as f64);
+    }
+    out
+}
+
+fn counted_in_words(study: &Study, program: &Program, counted: &Counted, most: usize, out: &mut String) {
+    let peak = &counted.peak;
+    _ = writeln!(
+        out,
+        "\nAs the live-range file counts, with arguments and results and without padding, most is alive at step {} of {}, {}: {} in {} values.\n",
         peak.step,
-        facts.clock.end,
+        program.facts.clock.end,
+        study.at(peak.step.0),
         both(peak.total),
         peak.values.len()
     );
@@ -78,7 +210,7 @@ fn in_words(
         if i >= most {
             continue;
         }
-        let memory = assignment.place(*v).map_or("none", |(a, _)| kind(assignment.allocation(a)));
+        let memory = study.row_of(*v).map_or("none", |r| role_word(study.slab(&study.rows[r]).role));
         _ = writeln!(
             out,
             "{:>15}  {:>15}  {:>5.1}%  {memory:<12}  {}",
@@ -92,35 +224,17 @@ fn in_words(
         _ = writeln!(out, "and {} more", grouped((peak.values.len() - most) as u64));
     }
     out.push('\n');
-    out += &dumps::breakdown_text(tree, peak.total);
-    for heap in heaps {
-        let at = facts.clock.at(heap.step).map_or("the end", |i| module.name_of(i));
-        _ = writeln!(
-            out,
-            "\nThe heap of memory space {} takes {}. It is fullest at step {}, {at}: {} alive, {} not.\n",
-            heap.color,
-            both(heap.size),
-            heap.step,
-            both(heap.live),
-            bytes(heap.size.saturating_sub(heap.live))
-        );
-        _ = writeln!(out, "{:>15}  {:>15}  {:>6}  values", "bytes", "offset", "share");
-        for slot in heap.slots.iter().take(most) {
-            let values: Vec<String> = slot.values.iter().map(|v| described(program, *v)).collect();
-            _ = writeln!(
-                out,
-                "{:>15}  {:>15}  {:>5.1}%  {}",
-                grouped(slot.size),
-                slot.place.map_or(String::new(), |(_, offset)| grouped(offset)),
-                share(slot.size, heap.live),
-                values.join("; ")
-            );
-        }
-        if heap.slots.len() > most {
-            _ = writeln!(out, "and {} more", grouped((heap.slots.len() - most) as u64));
-        }
+    *out += &dumps::breakdown_text(&counted.tree, peak.total);
+}
+
+fn role_word(role: Role) -> &'static str {
+    match role {
+        Role::Argument => "parameter",
+        Role::Output => "result",
+        Role::Temp => "temporary",
+        Role::Constant => "constant",
+        Role::ThreadLocal => "thread-local",
     }
-    out
 }
 
 fn share(part: u64, whole: u64) -> f64 {
@@ -138,10 +252,10 @@ fn described(program: &Program, v: ValueId) -> String {
     out
 }
 
-fn value(program: &Program, assignment: &Assignment, v: ValueId) -> serde_json::Map<String, Value> {
+fn value(study: &Study, program: &Program, v: ValueId) -> serde_json::Map<String, Value> {
     let (module, facts) = (&program.module, &program.facts);
     let instruction = module.instruction(facts.defining(v));
-    let place = assignment.place(v);
+    let row = study.row_of(v).map(|r| &study.rows[r]);
     let range = facts.ranges.get(v);
     let fields = json!({
         "value": facts.label(module, v),
@@ -151,10 +265,10 @@ fn value(program: &Program, assignment: &Assignment, v: ValueId) -> serde_json::
         "op_name": dumps::op_name(module, facts.defining(v)),
         "start": range.map(|r| r.start.0),
         "end": range.map(|r| r.end.0),
-        "allocation": place.map(|(a, _)| a.0),
-        "offset": place.map(|(_, p)| p.offset),
-        "size": place.map(|(_, p)| p.size),
-        "kind": place.map(|(a, _)| kind(assignment.allocation(a))),
+        "allocation": row.map(|r| study.slab(r).number),
+        "offset": row.map(|r| r.offset),
+        "size": row.map(|r| r.size),
+        "kind": row.map(|r| role_word(study.slab(r).role)),
     });
     match fields {
         Value::Object(map) => map,
@@ -162,22 +276,143 @@ fn value(program: &Program, assignment: &Assignment, v: ValueId) -> serde_json::
     }
 }
 
-fn in_json(
-    program: &Program,
-    assignment: &Assignment,
-    peak: &Peak,
-    tree: &[BreakdownNode],
-    heaps: &[HeapPeak],
-) -> Value {
-    let (module, facts) = (&program.module, &program.facts);
-    let name = |step| facts.clock.at(step).map(|i| module.name_of(i));
+/// A row of the table.
+pub(crate) fn row_in_json(study: &Study, row: &Row) -> Value {
+    json!({
+        "value": row.name.to_string(),
+        "shape": row.shape,
+        "allocation": study.slab(row).number,
+        "offset": row.offset,
+        "size": row.size,
+        "unpadded": row.unpadded,
+        "color": study.slab(row).color,
+        "owner": study.slab(row).role.name(),
+        "start": row.range.map(|r| r.0),
+        "end": row.range.map(|r| r.1),
+        "opcode": row.origin.opcode,
+        "op_name": Some(&row.origin.op_name).filter(|n| !n.is_empty()),
+        "source_file": row.origin.source.as_ref().map(|s| &s.0),
+        "source_line": row.origin.source.as_ref().map(|s| s.1),
+        "phase": Some(row.origin.phase.name()).filter(|p| !p.is_empty()),
+    })
+}
+
+/// What stands out.
+pub(crate) fn notes_in_json(study: &Study, notes: &[Note]) -> Vec<Value> {
+    notes
+        .iter()
+        .map(|n| {
+            let values: Vec<String> = n.rows.iter().map(|r| study.rows[*r].name.to_string()).collect();
+            let module = study.program.as_ref().map(|p| &p.module);
+            let instructions: Vec<&str> =
+                n.instructions.iter().filter_map(|i| module.map(|m| m.name_of(*i))).collect();
+            json!({"name": n.name, "bytes": n.bytes, "words": n.words, "values": values, "instructions": instructions})
+        })
+        .collect()
+}
+
+/// Who holds what.
+pub(crate) fn owners_in_json(peak: &questions::Peak) -> Value {
+    let owners: Vec<Value> = peak
+        .owners
+        .iter()
+        .map(|o| {
+            json!({
+                "owner": o.role.name(),
+                "allocations": o.allocations,
+                "bytes": o.bytes,
+                "donated": o.donated,
+                "address": o.role.address(),
+            })
+        })
+        .collect();
+    json!(owners)
+}
+
+fn space_in_json(study: &Study, space: &SpacePeak) -> Value {
+    let slots: Vec<Value> = space
+        .slots
+        .iter()
+        .map(|s| {
+            json!({
+                "allocation": study.slabs[s.slab].number,
+                "offset": s.offset,
+                "size": s.size,
+                "cumulative": s.cumulative,
+                "start": s.range.0,
+                "end": s.range.1,
+                "values": s.rows.iter().map(|r| row_in_json(study, &study.rows[*r])).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let groups: Vec<Value> = questions::groups(study, &space.slots)
+        .iter()
+        .map(|g| {
+            let names: Vec<String> =
+                g.slots.iter().map(|s| space.slots[*s].row(study).name.to_string()).collect();
+            json!({
+                "count": g.slots.len(),
+                "shape": g.shape,
+                "operation": g.operation,
+                "scope": g.scope,
+                "source": g.source,
+                "phase": Some(g.phase.name()).filter(|p| !p.is_empty()),
+                "bytes": g.bytes,
+                "repetitions": g.repetitions,
+                "start": g.range.0,
+                "end": g.range.1,
+                "values": names,
+            })
+        })
+        .collect();
+    let sums = |sums: Vec<Sum>| -> Vec<Value> {
+        sums.iter().map(|s| json!({"name": s.name, "count": s.count, "bytes": s.bytes})).collect()
+    };
+    json!({
+        "color": space.color,
+        "allocated": space.allocated,
+        "temp": space.temp,
+        "step": space.step,
+        "instruction": study.at(space.step),
+        "live": space.live,
+        "slots": slots,
+        "groups": groups,
+        "by_scope": sums(questions::sums(study, &space.slots, |r| r.origin.scope().to_owned())),
+        "by_source": sums(questions::sums(study, &space.slots, |r| r.origin.source_words())),
+        "by_phase": sums(questions::sums(study, &space.slots, |r| r.origin.phase.name().to_owned())),
+        "curve": space.curve,
+    })
+}
+
+fn in_json(study: &Study, peak: &questions::Peak, notes: &[Note], counted: Option<&Counted>) -> Value {
+    let mut out = json!({
+        "source": if study.source == questions::Source::Dump { "dump" } else { "ours" },
+        "allocated_bytes": peak.total,
+        "owners": owners_in_json(peak),
+        "spaces": peak.spaces.iter().map(|s| space_in_json(study, s)).collect::<Vec<_>>(),
+        "notes": notes_in_json(study, notes),
+    });
+    if let (Some(program), Some(counted)) = (&study.program, counted) {
+        let more = counted_in_json(study, program, counted);
+        if let (Value::Object(out), Value::Object(more)) = (&mut out, more) {
+            out.extend(more);
+        }
+    }
+    out
+}
+
+/// The peak as XLA's live-range file counts it, and our heaps at theirs.
+fn counted_in_json(study: &Study, program: &Program, counted: &Counted) -> Value {
+    let facts = &program.facts;
+    let peak = &counted.peak;
+    let name = |step| facts.clock.at(step).map(|i| program.module.name_of(i));
     let mut sum = 0u64;
     let values: Vec<Value> = peak
         .values
         .iter()
         .map(|(v, size)| {
             sum = sum.saturating_add(*size);
-            let mut fields = value(program, assignment, *v);
+            let mut fields = value(study, program, *v);
             fields.insert("bytes".to_owned(), json!(size));
             fields.insert("cumulative".to_owned(), json!(sum));
             fields.insert(
@@ -187,10 +422,13 @@ fn in_json(
             Value::Object(fields)
         })
         .collect();
-    let tree: Vec<Value> = tree
+    let tree: Vec<Value> = counted
+        .tree
         .iter()
         .map(|n| json!({"depth": n.depth, "name": n.name, "total": n.total, "current": n.current}))
         .collect();
+    let heaps: Vec<HeapPeak> =
+        study.ours.as_ref().map(|(a, _)| dumps::heap_peaks(facts, a)).unwrap_or_default();
     let heaps: Vec<Value> = heaps
         .iter()
         .map(|h| {
@@ -199,7 +437,7 @@ fn in_json(
                 .iter()
                 .map(|s| {
                     let values: Vec<Value> =
-                        s.values.iter().map(|v| Value::Object(value(program, assignment, *v))).collect();
+                        s.values.iter().map(|v| Value::Object(value(study, program, *v))).collect();
                     json!({
                         "size": s.size,
                         "allocation": s.place.map(|(a, _)| a.0),

@@ -1,0 +1,315 @@
+//! Which arguments were donated, which output took them, and why nobody took the rest.
+
+use crate::hold::value_at;
+use crate::study::{Program, Role, Study};
+use hlo::{AliasKind, InstructionId, Module, Opcode, ShapeId, ShapeIndex};
+
+/// One argument: a leaf of an entry parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// The parameter's number.
+    pub parameter: u32,
+    /// Where in it.
+    pub index: ShapeIndex,
+    /// The parameter's name, or the name that the program gave it.
+    pub name: String,
+    /// Its shape with layout.
+    pub shape: String,
+    /// Bytes it takes.
+    pub bytes: u64,
+    /// What became of it.
+    pub state: State,
+    /// What is needed although it was taken, or because it is read late.
+    pub extras: Vec<Extra>,
+}
+
+/// What became of an argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// An output stands in its memory.
+    Taken {
+        /// Where in the result.
+        output: ShapeIndex,
+        /// May or must.
+        kind: AliasKind,
+    },
+    /// It was offered (`buffer_donor`), and nobody took it.
+    NotTaken(Vec<(ShapeIndex, WhyNot)>),
+    /// It was not offered. These outputs would fit.
+    NotOffered(Vec<ShapeIndex>),
+}
+
+/// Why an output did not take an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyNot {
+    /// It stands in another argument's memory.
+    HasAnother,
+    /// It has another number of bytes.
+    Bytes(u64),
+    /// It has as many bytes, but another shape or type; XLA would take it, JAX does not offer it.
+    Shape,
+    /// It has another sharding.
+    Sharding,
+    /// Nothing is in the way: XLA could have taken it.
+    Nothing,
+}
+
+/// What is needed in spite of a donation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Extra {
+    /// The output is computed in work space and copied into the argument's memory in the end.
+    CopiedAtTheEnd {
+        /// The copy.
+        copy: InstructionId,
+        /// What it copies: an index into [`Study::rows`].
+        from: usize,
+        /// Bytes of the work space.
+        bytes: u64,
+    },
+    /// The argument is saved before it is written over.
+    Saved {
+        /// The copy.
+        copy: InstructionId,
+        /// Who reads the copy last.
+        reader: Option<InstructionId>,
+        /// Bytes of the copy.
+        bytes: u64,
+        /// The argument in whose memory the copy is, if it is not in work space: its parameter number.
+        inside: Option<u32>,
+    },
+}
+
+/// One array of the result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Where in the result.
+    pub index: ShapeIndex,
+    /// Its shape with layout.
+    pub shape: String,
+    /// Bytes it takes.
+    pub bytes: u64,
+    /// The argument in whose memory it stands: parameter and index.
+    pub takes: Option<(u32, ShapeIndex)>,
+    /// An argument of which it is a plain copy: its parameter number, and the copy.
+    pub copy_of: Option<(u32, InstructionId)>,
+}
+
+/// Arguments and outputs.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Donation {
+    /// The arguments, in order.
+    pub arguments: Vec<Argument>,
+    /// The outputs, in order.
+    pub outputs: Vec<Output>,
+    /// Bytes of arguments that an output took.
+    pub taken: u64,
+    /// Bytes of outputs that could stand in arguments that are not donated, each argument and output once.
+    pub could_save: u64,
+}
+
+/// The donation table. Needs the program.
+#[must_use]
+pub fn donation(study: &Study) -> Option<Donation> {
+    let program = study.program.as_ref()?;
+    let Program { module, facts, .. } = program;
+    let entry = module.computation(module.entry);
+    let bytes = |shape: ShapeId| facts.target.bytes(&module.shapes, shape);
+    let root = entry.root;
+    let mut outputs: Vec<Output> = leaves(module, module.instruction(root).shape)
+        .map(|(sub, index, shape)| Output {
+            takes: module
+                .input_output_alias
+                .iter()
+                .find(|a| a.output == index)
+                .map(|a| (a.parameter, a.parameter_index.clone())),
+            copy_of: copied_argument(program, root, sub),
+            shape: module.shapes.long(shape).to_owned(),
+            bytes: bytes(shape),
+            index,
+        })
+        .collect();
+    // A scalar that every program returns is no use as a taker; it is listed all the same.
+    outputs.sort_by(|a, b| a.index.0.cmp(&b.index.0));
+    let offered = donors(module.header_attribute("buffer_donor").unwrap_or(""));
+    let mut out = Donation::default();
+    for (number, id) in entry.parameters.iter().enumerate() {
+        let number = number as u32;
+        for (sub, index, shape) in leaves(module, module.instruction(*id).shape) {
+            let alias = module
+                .input_output_alias
+                .iter()
+                .find(|a| a.parameter == number && a.parameter_index == index);
+            let own = bytes(shape);
+            let long = module.shapes.long(shape).to_owned();
+            let is_offered = offered.contains(&(number, index.clone()));
+            let state = match alias {
+                Some(a) => State::Taken { output: a.output.clone(), kind: a.kind },
+                None if is_offered => {
+                    let why =
+                        outputs.iter().map(|o| (o.index.clone(), why_not(module, *id, root, o, own, &long)));
+                    State::NotTaken(why.collect())
+                }
+                None => State::NotOffered(
+                    outputs
+                        .iter()
+                        .filter(|o| o.takes.is_none() && o.bytes == own)
+                        .map(|o| o.index.clone())
+                        .collect(),
+                ),
+            };
+            if alias.is_some() {
+                out.taken = out.taken.saturating_add(own);
+            }
+            let extras = extras(study, program, *id, sub, alias.map(|a| &a.output));
+            out.arguments.push(Argument {
+                parameter: number,
+                name: name_of(module, *id),
+                index,
+                shape: long,
+                bytes: own,
+                state,
+                extras,
+            });
+        }
+    }
+    // Each argument can be taken once: the largest first.
+    let mut free: Vec<&Output> = outputs.iter().filter(|o| o.takes.is_none()).collect();
+    let mut arguments: Vec<&Argument> =
+        out.arguments.iter().filter(|a| !matches!(a.state, State::Taken { .. })).collect();
+    arguments.sort_by_key(|a| std::cmp::Reverse(a.bytes));
+    let mut could_save = 0u64;
+    for a in arguments {
+        if let Some(i) = free.iter().position(|o| o.bytes == a.bytes) {
+            could_save = could_save.saturating_add(free.remove(i).bytes);
+        }
+    }
+    out.could_save = could_save;
+    out.outputs = outputs;
+    Some(out)
+}
+
+/// The arrays in a shape: their number among its parts, index and shape.
+fn leaves(module: &Module, shape: ShapeId) -> impl Iterator<Item = (u32, ShapeIndex, ShapeId)> + '_ {
+    module
+        .shapes
+        .subshapes(shape)
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| module.shapes.is_array(s.shape))
+        .map(|(i, s)| (i as u32, s.index.clone(), s.shape))
+}
+
+fn name_of(module: &Module, parameter: InstructionId) -> String {
+    dumps::op_name(module, parameter).unwrap_or_else(|| module.name_of(parameter).to_owned())
+}
+
+/// `{ (0, {}), (1, {0}) }`
+fn donors(text: &str) -> Vec<(u32, ShapeIndex)> {
+    let mut out = Vec::new();
+    for piece in text.split('(').skip(1) {
+        let piece = piece.split(')').next().unwrap_or("");
+        let Some((number, index)) = piece.split_once(',') else { continue };
+        let numbers = index.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse::<u32>().ok());
+        if let Ok(number) = number.trim().parse() {
+            out.push((number, ShapeIndex(numbers.collect())));
+        }
+    }
+    out
+}
+
+fn why_not(
+    module: &Module,
+    parameter: InstructionId,
+    root: InstructionId,
+    o: &Output,
+    own: u64,
+    shape: &str,
+) -> WhyNot {
+    let sharding = |i| module.attribute(i, "sharding");
+    if o.takes.is_some() {
+        WhyNot::HasAnother
+    } else if o.bytes != own {
+        WhyNot::Bytes(o.bytes)
+    } else if o.shape != shape {
+        WhyNot::Shape
+    } else if sharding(parameter).is_some()
+        && sharding(root).is_some()
+        && sharding(parameter) != sharding(root)
+    {
+        WhyNot::Sharding
+    } else {
+        WhyNot::Nothing
+    }
+}
+
+/// Is a copy, or a fusion that does nothing else?
+pub(crate) fn is_copy(module: &Module, id: InstructionId) -> bool {
+    match module.instruction(id).opcode {
+        Opcode::Copy => true,
+        Opcode::Fusion => module.called(id).first().is_some_and(|c| {
+            let root = module.root(*c);
+            module.instruction(root).opcode == Opcode::Copy
+                && module.operands(root).iter().all(|o| module.instruction(*o).opcode == Opcode::Parameter)
+        }),
+        _ => false,
+    }
+}
+
+/// The argument that an output is a plain copy of.
+fn copied_argument(program: &Program, root: InstructionId, sub: u32) -> Option<(u32, InstructionId)> {
+    let Program { module, facts, .. } = program;
+    let copy = facts.defining(value_at(program, root, sub)?);
+    if !is_copy(module, copy) {
+        return None;
+    }
+    let source = facts.defining(value_at(program, *module.operands(copy).first()?, 0)?);
+    let is_argument = module.instruction(source).computation == module.entry;
+    module.parameter_number(source).filter(|_| is_argument).map(|n| (n, copy))
+}
+
+fn extras(
+    study: &Study,
+    program: &Program,
+    parameter: InstructionId,
+    sub: u32,
+    output: Option<&ShapeIndex>,
+) -> Vec<Extra> {
+    let Program { module, facts, .. } = program;
+    let mut out = Vec::new();
+    let root = module.root(module.entry);
+    let Some(output) = output else { return out };
+    let place = module.shapes.find(module.instruction(root).shape, &output.0);
+    if let Some(value) = place.and_then(|sub| value_at(program, root, sub)) {
+        let copy = facts.defining(value);
+        if is_copy(module, copy)
+            && let Some(source) = module.operands(copy).first().and_then(|o| value_at(program, *o, 0))
+            && let Some(from) = study.row_of(source)
+            && study.slab(&study.rows[from]).role == Role::Temp
+        {
+            out.push(Extra::CopiedAtTheEnd { copy, from, bytes: study.rows[from].size });
+        }
+    }
+    let Some(value) = value_at(program, parameter, sub) else { return out };
+    for u in &facts.value(value).uses {
+        let copy = u.user;
+        let is_output = facts
+            .dataflow
+            .at(analysis::Position { instruction: copy, sub: 0 })
+            .iter()
+            .any(|v| facts.value(*v).live_out);
+        if !is_copy(module, copy) || is_output {
+            continue;
+        }
+        let Some(row) = value_at(program, copy, 0).and_then(|v| study.row_of(v)) else { continue };
+        let row_ref = &study.rows[row];
+        let reader = crate::hold::hold(study, row).and_then(|h| h.last_readers.last().copied());
+        let slab = study.slab(row_ref);
+        out.push(Extra::Saved {
+            copy,
+            reader,
+            bytes: row_ref.size,
+            inside: slab.parameter.as_ref().map(|p| p.0),
+        });
+    }
+    out
+}

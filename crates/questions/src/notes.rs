@@ -1,0 +1,746 @@
+//! What stands out in an assignment, in sentences, and the numbers that are often misread.
+
+use crate::copies::{Copy, CopyKind, copies};
+use crate::donation::{Donation, Extra, State, donation};
+use crate::fit::fits;
+use crate::hold::hold;
+use crate::origin::Phase;
+use crate::padding::padding;
+use crate::peak::{Peak, SpacePeak, groups};
+use crate::stacks::{spans, stack};
+use crate::study::{Program, Role, Study};
+use analysis::Backend;
+use assigner::words::{both, bytes, grouped, list};
+use hlo::{InstructionId, Opcode};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// Something that stands out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What it is, for machines; see `docs/COMMAND_LINE.md`.
+    pub name: &'static str,
+    /// Bytes that it is about.
+    pub bytes: u64,
+    /// In a sentence or two.
+    pub words: String,
+    /// Values that it is about: indices into [`Study::rows`].
+    pub rows: Vec<usize>,
+    /// Instructions that it is about.
+    pub instructions: Vec<InstructionId>,
+}
+
+/// Smaller things are not worth a note, unless they are a hundredth of the whole.
+const WORTH: u64 = 64 << 10;
+
+/// What stands out, the most bytes first.
+#[must_use]
+pub fn notes(study: &Study, peak: &Peak) -> Vec<Note> {
+    let mut out = Vec::new();
+    let least = (peak.total / 100).min(WORTH);
+    for space in &peak.spaces {
+        alike(study, space, &mut out);
+        kept(study, space, least, &mut out);
+    }
+    let table = donation(study);
+    let all = copies(study);
+    if let Some(table) = &table {
+        of_outputs(study, table, &mut out);
+        of_donation(study, table, &mut out);
+    }
+    of_copies(study, &all, least, &mut out);
+    padded(study, &mut out);
+    lost(study, peak, &mut out);
+    constants(study, least, &mut out);
+    of_program(study, peak, &all, &mut out);
+    sort(&mut out);
+    let mut out = fold(out);
+    sort(&mut out);
+    out
+}
+
+fn sort(notes: &mut [Note]) {
+    notes.sort_by(|a, b| {
+        b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(b.name)).then_with(|| a.words.cmp(&b.words))
+    });
+}
+
+/// Notes of one kind that are told in full; the rest are added up.
+const MOST_OF_A_KIND: usize = 4;
+
+/// Adds up what is said too often. The notes are sorted.
+fn fold(notes: Vec<Note>) -> Vec<Note> {
+    let mut out = Vec::new();
+    let mut rest: BTreeMap<&'static str, Vec<Note>> = BTreeMap::new();
+    let mut told: BTreeMap<&'static str, usize> = BTreeMap::new();
+    for note in notes {
+        let count = told.entry(note.name).or_default();
+        *count += 1;
+        if *count <= MOST_OF_A_KIND {
+            out.push(note);
+        } else {
+            rest.entry(note.name).or_default().push(note);
+        }
+    }
+    for (name, notes) in rest {
+        if notes.len() == 1 {
+            out.extend(notes);
+            continue;
+        }
+        let bytes = notes.iter().fold(0, |n: u64, note| n.saturating_add(note.bytes));
+        out.push(Note {
+            name,
+            bytes,
+            words: format!("And {} more like the {name} notes, {} in all.", notes.len(), both(bytes)),
+            rows: notes.iter().flat_map(|n| n.rows.clone()).collect(),
+            instructions: notes.iter().flat_map(|n| n.instructions.clone()).collect(),
+        });
+    }
+    out
+}
+
+/// `1 copy`, `2 copies`
+fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(n as u64), if n == 1 { one } else { many })
+}
+
+fn name(study: &Study, id: InstructionId) -> String {
+    study.program.as_ref().map(|p| p.module.name_of(id).to_owned()).unwrap_or_default()
+}
+
+fn label(study: &Study, row: usize) -> String {
+    study.rows[row].name.to_string()
+}
+
+/// Many values that are alike and alive together, and whether they are made long before they are read.
+fn alike(study: &Study, space: &SpacePeak, out: &mut Vec<Note>) {
+    for group in groups(study, &space.slots) {
+        if group.slots.len() < 3 || group.bytes.saturating_mul(20) < space.live {
+            continue;
+        }
+        let rows: Vec<usize> = group.slots.iter().map(|s| space.slots[*s].rows[0]).collect();
+        let uses: Vec<(u32, u32)> = rows
+            .iter()
+            .filter_map(|r| {
+                let h = hold(study, *r)?;
+                Some((h.range.0, h.first_use.map_or(h.range.1, |u| u.1)))
+            })
+            .collect();
+        let mut words = format!(
+            "{} values of {} from {}{} are alive together at step {}: {}.",
+            group.slots.len(),
+            short(&group.shape),
+            group.operation,
+            if group.scope.is_empty() { String::new() } else { format!(" in {}", group.scope) },
+            space.step,
+            both(group.bytes)
+        );
+        if group.repetitions > 2 {
+            _ = write!(words, " They are {} repetitions of one scope.", group.repetitions);
+        }
+        let waiting = uses.iter().filter(|u| u.1 > space.step).count();
+        if let (Some(first), true) = (uses.iter().min(), waiting * 2 >= rows.len()) {
+            _ = write!(
+                words,
+                " {} wait for their first reader then; the earliest is written at step {} and first read at step {}.",
+                grouped(waiting as u64),
+                first.0,
+                first.1
+            );
+        }
+        let name = if group.repetitions > 2 { "repetitions" } else { "alike" };
+        out.push(Note { name, bytes: group.bytes, words, rows, instructions: Vec::new() });
+    }
+}
+
+fn short(shape: &str) -> &str {
+    shape.split('{').next().unwrap_or(shape)
+}
+
+/// Stacks, and what is forward, recomputed and backward.
+fn kept(study: &Study, space: &SpacePeak, least: u64, out: &mut Vec<Note>) {
+    let mut by_phase = [0u64; 3];
+    for slot in &space.slots {
+        let row = slot.rows[0];
+        let phase = study.rows[row].origin.phase;
+        match phase {
+            Phase::Forward => by_phase[0] = by_phase[0].saturating_add(slot.size),
+            Phase::Recomputed => by_phase[1] = by_phase[1].saturating_add(slot.size),
+            Phase::Backward => by_phase[2] = by_phase[2].saturating_add(slot.size),
+            Phase::Unmarked => {}
+        }
+        if slot.size < least {
+            continue;
+        }
+        if let Some(s) = slot.rows.iter().find_map(|r| stack(study, *r)) {
+            let what = match study
+                .program
+                .as_ref()
+                .map(|p| crate::origin::origin(&p.module, s.writer, &p.frames).phase)
+            {
+                Some(Phase::Backward) => "a stacked gradient of a backward loop",
+                Some(Phase::Recomputed) => "a stack of recomputed values",
+                Some(Phase::Forward) => "a stacked residual of a forward loop",
+                _ => "a stack that a loop fills",
+            };
+            let at = s.at.map(|l| format!(" in {}", name(study, l))).unwrap_or_default();
+            let words = format!(
+                "{} is {what}: {} × {} of {}, {} in all; {}{at} writes one element each time.",
+                label(study, row),
+                s.length,
+                s.element,
+                bytes(s.element_bytes),
+                both(slot.size),
+                name(study, s.writer)
+            );
+            out.push(Note {
+                name: "stack",
+                bytes: slot.size,
+                words,
+                rows: slot.rows.clone(),
+                instructions: vec![s.writer],
+            });
+        }
+    }
+    let [forward, recomputed, backward] = by_phase;
+    if recomputed > least {
+        let words = format!(
+            "At the peak {} are forward values, {} are recomputed ones, and {} are of the backward pass: recomputing helps only where the one is freed before the other is made.",
+            bytes(forward),
+            bytes(recomputed),
+            bytes(backward)
+        );
+        out.push(Note {
+            name: "recomputed",
+            bytes: recomputed,
+            words,
+            rows: Vec::new(),
+            instructions: Vec::new(),
+        });
+    }
+}
+
+fn of_outputs(study: &Study, table: &Donation, out: &mut Vec<Note>) {
+    for o in &table.outputs {
+        let Some((parameter, copy)) = o.copy_of else { continue };
+        let argument = table.arguments.iter().find(|a| a.parameter == parameter);
+        let what = argument.map_or_else(String::new, |a| a.name.clone());
+        let is_taken = argument.is_some_and(|a| matches!(a.state, State::Taken { .. }));
+        let advice = if is_taken {
+            " Another output takes the argument's memory."
+        } else {
+            " If the argument were donated, it would be the output itself; if the caller has it anyway, it need not be returned."
+        };
+        out.push(Note {
+            name: "output-copies-argument",
+            bytes: o.bytes,
+            words: format!(
+                "Output {} is a plain copy of argument {parameter} ({what}), made by {}: {}.{advice}",
+                o.index,
+                name(study, copy),
+                both(o.bytes)
+            ),
+            rows: Vec::new(),
+            instructions: vec![copy],
+        });
+    }
+}
+
+fn of_donation(study: &Study, table: &Donation, out: &mut Vec<Note>) {
+    let mut saved_in_others: Vec<(InstructionId, u32, u32, u64)> = Vec::new();
+    for a in &table.arguments {
+        if let State::NotTaken(_) = a.state {
+            out.push(Note {
+                name: "donation-not-used",
+                bytes: a.bytes,
+                words: format!(
+                    "Argument {}{} ({}) was offered ({}), and no output took it.",
+                    a.parameter,
+                    index_words(&a.index),
+                    a.name,
+                    both(a.bytes)
+                ),
+                rows: Vec::new(),
+                instructions: Vec::new(),
+            });
+        }
+        for e in &a.extras {
+            match e {
+                Extra::CopiedAtTheEnd { copy, from, bytes: n } => out.push(Note {
+                    name: "work-space-in-spite-of-donation",
+                    bytes: *n,
+                    words: format!(
+                        "Argument {} ({}) is taken by an output, yet the output is computed in {} of work space ({}) and copied by {} in the end: the donation saves the output, not the work space.",
+                        a.parameter,
+                        a.name,
+                        both(*n),
+                        label(study, *from),
+                        name(study, *copy)
+                    ),
+                    rows: vec![*from],
+                    instructions: vec![*copy],
+                }),
+                Extra::Saved { copy, reader, bytes: n, inside } => {
+                    if let Some(other) = inside.filter(|o| *o != a.parameter) {
+                        saved_in_others.push((*copy, a.parameter, other, *n));
+                    }
+                    let reader = reader.map(|r| format!(" {} reads it last.", name(study, r))).unwrap_or_default();
+                    out.push(Note {
+                        name: "argument-saved",
+                        bytes: *n,
+                        words: format!(
+                            "Argument {} ({}) is donated and written over while it is still wanted, so {} saves it first: {}.{reader}",
+                            a.parameter,
+                            a.name,
+                            name(study, *copy),
+                            both(*n)
+                        ),
+                        rows: Vec::new(),
+                        instructions: vec![*copy],
+                    });
+                }
+            }
+        }
+    }
+    if !saved_in_others.is_empty() {
+        let names: Vec<String> = saved_in_others
+            .iter()
+            .map(|(copy, of, inside, _)| {
+                format!("{} (of argument {of}, in that of argument {inside})", name(study, *copy))
+            })
+            .collect();
+        out.push(Note {
+            name: "copy-in-anothers-memory",
+            bytes: saved_in_others.iter().fold(0, |n: u64, c| n.saturating_add(c.3)),
+            words: format!(
+                "Copies of arguments stand in the donated memory of other arguments, which is free by then: {}.",
+                list(&names, 6)
+            ),
+            rows: Vec::new(),
+            instructions: saved_in_others.iter().map(|c| c.0).collect(),
+        });
+    }
+    if table.could_save > 0 {
+        let fitting: Vec<String> = table
+            .arguments
+            .iter()
+            .filter(|a| matches!(&a.state, State::NotOffered(o) if !o.is_empty()))
+            .map(|a| format!("{}{} ({})", a.parameter, index_words(&a.index), a.name))
+            .collect();
+        if !fitting.is_empty() {
+            out.push(Note {
+                name: "could-donate",
+                bytes: table.could_save,
+                words: format!(
+                    "Outputs of {} could stand in the memory of arguments, if the caller gives these up: argument {}.",
+                    both(table.could_save),
+                    list(&fitting, 6)
+                ),
+                rows: Vec::new(),
+                instructions: Vec::new(),
+            });
+        }
+    }
+}
+
+fn index_words(index: &hlo::ShapeIndex) -> String {
+    if index.is_root() { String::new() } else { index.to_string() }
+}
+
+fn of_copies(study: &Study, all: &[Copy], least: u64, out: &mut Vec<Note>) {
+    let widened: Vec<&Copy> =
+        all.iter().filter(|c| c.kind == CopyKind::Widening && c.bytes >= least).collect();
+    if !widened.is_empty() {
+        let arguments: BTreeSet<u32> = widened.iter().filter_map(|c| c.argument).collect();
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let ranges: Vec<(u32, u32)> = widened.iter().filter_map(|c| study.rows[c.row?].range).collect();
+        let together = ranges
+            .iter()
+            .map(|r| ranges.iter().filter(|o| o.0 <= r.0 && r.0 <= o.1).count())
+            .max()
+            .unwrap_or(0);
+        let sum = widened.iter().fold(0, |n: u64, c| n.saturating_add(c.bytes));
+        let mut words = format!(
+            "{} of argument {}: {} in all.",
+            count(widened.len(), "widened copy", "widened copies"),
+            list(&arguments, 8),
+            both(sum)
+        );
+        if together > 1 {
+            _ = write!(
+                words,
+                " {together} of them are alive together, made before the first is read; made one by one, {} would do.",
+                both(widened.iter().map(|c| c.bytes).max().unwrap_or(0))
+            );
+        }
+        out.push(Note {
+            name: "widened",
+            bytes: sum,
+            words,
+            rows: widened.iter().filter_map(|c| c.row).collect(),
+            instructions: widened.iter().map(|c| c.instruction).collect(),
+        });
+    }
+    for c in
+        all.iter().filter(|c| matches!(c.kind, CopyKind::Relayout | CopyKind::Retile) && c.bytes >= least)
+    {
+        let of = match c.argument {
+            Some(n) => format!("argument {n} ({})", name(study, c.of)),
+            None => name(study, c.of),
+        };
+        let row = c.row.map(|r| &study.rows[r]);
+        let size = row.map_or(c.bytes, |r| r.size);
+        let data = row
+            .and_then(|r| r.unpadded)
+            .filter(|u| *u > 0 && *u < size)
+            .map(|u| format!(" It takes {:.1} times its {} of data.", size as f64 / u as f64, both(u)));
+        out.push(Note {
+            name: if c.kind == CopyKind::Retile { "retiled" } else { "relayout" },
+            bytes: size,
+            words: format!(
+                "{} is {of} in {}: {}{}.{}",
+                name(study, c.instruction),
+                if c.kind == CopyKind::Retile { "other tiles" } else { "another order of dimensions" },
+                row.map(|r| format!("{}, ", r.shape)).unwrap_or_default(),
+                both(size),
+                data.unwrap_or_default()
+            ),
+            rows: c.row.into_iter().collect(),
+            instructions: vec![c.instruction],
+        });
+    }
+    let plain: Vec<&Copy> = all.iter().filter(|c| c.kind == CopyKind::Plain).collect();
+    let once = plain.iter().fold(0, |n: u64, c| n.saturating_add(c.bytes));
+    let moved =
+        plain.iter().fold(0, |n: u64, c| n.saturating_add(c.bytes.saturating_mul(c.runs.unwrap_or(1))));
+    if once >= least && !plain.is_empty() {
+        let large: Vec<String> = plain
+            .iter()
+            .filter(|c| c.bytes >= least)
+            .map(|c| format!("{} ({})", name(study, c.instruction), bytes(c.bytes)))
+            .collect();
+        let mut words =
+            format!("{} {}", count(plain.len(), "plain copy writes", "plain copies write"), both(once));
+        if moved != once {
+            _ = write!(words, ", {} with the loops they are in", both(moved));
+        }
+        _ = write!(words, "; those that count: {}.", list(&large, 6));
+        out.push(Note {
+            name: "copies",
+            bytes: once,
+            words,
+            rows: plain.iter().filter_map(|c| c.row).collect(),
+            instructions: plain.iter().map(|c| c.instruction).collect(),
+        });
+    }
+}
+
+fn padded(study: &Study, out: &mut Vec<Note>) {
+    if study.backend != Some(Backend::Tpu) {
+        return;
+    }
+    let all = padding(study);
+    let lost = all.padded.saturating_sub(all.unpadded);
+    for p in all.values.iter().take(3).filter(|p| p.factor >= 1.5 && p.padded > WORTH) {
+        let row = &study.rows[p.row];
+        let minor = p.minor.map(|(d, n)| format!(", dimension {d} of {n} is minor")).unwrap_or_default();
+        let best = p.best.as_ref().map(|(order, n)| {
+            let order: Vec<String> = order.iter().map(ToString::to_string).collect();
+            format!(" In the order {{{}}} it would take {}.", order.join(","), both(*n))
+        });
+        out.push(Note {
+            name: "padding",
+            bytes: p.padded - p.unpadded,
+            words: format!(
+                "{} takes {} for {} of data, {:.1} times as much: tiles T{}{minor}.{}",
+                row.name,
+                both(p.padded),
+                both(p.unpadded),
+                p.factor,
+                p.tiling,
+                best.unwrap_or_default()
+            ),
+            rows: vec![p.row],
+            instructions: row.instruction.into_iter().collect(),
+        });
+    }
+    if lost > WORTH && all.unpadded > 0 {
+        out.push(Note {
+            name: "padding-in-all",
+            bytes: lost,
+            words: format!(
+                "All values together take {} for {} of data, counted one by one: {} are padding.",
+                both(all.padded),
+                both(all.unpadded),
+                both(lost)
+            ),
+            rows: Vec::new(),
+            instructions: Vec::new(),
+        });
+    }
+}
+
+fn lost(study: &Study, peak: &Peak, out: &mut Vec<Note>) {
+    for f in fits(study, peak) {
+        // Small values of the TPU lie 16 KiB apart: a nearly empty little heap is no loss.
+        if f.lost.saturating_mul(50) < f.temp || f.temp < (1 << 20) {
+            continue;
+        }
+        out.push(Note {
+            name: "packing-loss",
+            bytes: f.lost,
+            words: format!(
+                "The temporaries of memory space {} take {}, though no more than {} are alive at any step: {} are lost to the packing and to alignment.",
+                f.color,
+                both(f.temp),
+                both(f.least_temp),
+                both(f.lost)
+            ),
+            rows: Vec::new(),
+            instructions: Vec::new(),
+        });
+    }
+}
+
+fn constants(study: &Study, least: u64, out: &mut Vec<Note>) {
+    let mut all: Vec<usize> = (0..study.rows.len())
+        .filter(|i| {
+            study.slab(&study.rows[*i]).role == Role::Constant && study.rows[*i].size >= least.max(4096)
+        })
+        .collect();
+    all.sort_by_key(|i| (std::cmp::Reverse(study.rows[*i].size), *i));
+    if all.is_empty() {
+        return;
+    }
+    let sum = crate::peak::sum(all.iter().map(|i| study.rows[*i].size));
+    let names: Vec<String> = all
+        .iter()
+        .map(|i| {
+            format!(
+                "{} {} ({})",
+                study.rows[*i].name,
+                short(&study.rows[*i].shape),
+                bytes(study.rows[*i].size)
+            )
+        })
+        .collect();
+    out.push(Note {
+        name: "constants",
+        bytes: sum,
+        words: format!("Constants are part of the executable: {}. An array that the function closes over becomes one; passed as an argument it does not.", list(&names, 6)),
+        rows: all,
+        instructions: Vec::new(),
+    });
+}
+
+fn of_program(study: &Study, peak: &Peak, all: &[Copy], out: &mut Vec<Note>) {
+    let Some(Program { module, facts, .. }) = &study.program else { return };
+    let mut add = |name, bytes, words, instructions| {
+        out.push(Note { name, bytes, words, rows: Vec::new(), instructions });
+    };
+    let remat: Vec<InstructionId> = module
+        .instruction_ids()
+        .filter(|i| {
+            let c = module.instruction(*i).computation;
+            module.name_of(*i).contains(".remat") && facts.graph.context(c) == analysis::Context::ControlFlow
+        })
+        .collect();
+    if !remat.is_empty() {
+        let words = format!(
+            "The compiler itself recomputes {}, so it was short of memory already.",
+            count(remat.len(), "value", "values")
+        );
+        add("compiler-rematerialized", 0, words, remat);
+    }
+    let calls: Vec<InstructionId> =
+        module.instruction_ids().filter(|i| module.instruction(*i).opcode == Opcode::CustomCall).collect();
+    if !calls.is_empty() {
+        let targets: BTreeSet<&str> = calls
+            .iter()
+            .filter_map(|i| module.attribute(*i, "custom_call_target"))
+            .map(|t| t.trim_matches('"'))
+            .collect();
+        let targets: Vec<String> = targets.into_iter().map(str::to_owned).collect();
+        let words = format!(
+            "{} ({}): what is allocated inside is in no dump; the only work space that shows is what stands in the results.",
+            count(calls.len(), "library call", "library calls"),
+            list(&targets, 4)
+        );
+        add("library-calls", 0, words, calls);
+    }
+    let has_barrier =
+        module.instruction_ids().any(|i| module.instruction(i).opcode == Opcode::OptimizationBarrier);
+    let plain = all.iter().any(|c| c.kind == CopyKind::Plain && c.bytes >= WORTH);
+    if study.backend == Some(Backend::Cpu) && !has_barrier && plain {
+        let words = "There is no optimization barrier in this module. The CPU compiler takes barriers out before it copies and schedules: one that the program has is not honoured here.".to_owned();
+        add("no-barriers", 0, words, Vec::new());
+    }
+    if matches!(study.backend, Some(Backend::Tpu | Backend::Gpu)) && !peak.spaces.iter().any(|s| s.color == 5)
+    {
+        add(
+            "nothing-offloaded",
+            0,
+            "Nothing is in the host's memory (space 5): nothing was offloaded.".to_owned(),
+            Vec::new(),
+        );
+    }
+    let spans = spans(study);
+    if !spans.is_empty() {
+        let most = spans.iter().max_by_key(|s| (s.bytes, std::cmp::Reverse(s.from)));
+        if let Some(s) = most {
+            let words = format!(
+                "{} beside other work; {} to {} (steps {} to {}) pins most: {}.",
+                count(spans.len(), "transfer runs", "transfers run"),
+                module.name_of(s.start),
+                module.name_of(s.done),
+                s.from,
+                s.to,
+                both(s.bytes)
+            );
+            add("transfers", s.bytes, words, vec![s.start, s.done]);
+        }
+    }
+    // Late readers that repeat work: the largest values only, since each has its readers looked through.
+    let mut large: Vec<usize> =
+        (0..study.rows.len()).filter(|i| study.rows[*i].size >= WORTH && !study.rows[*i].is_tuple).collect();
+    large.sort_by_key(|i| (std::cmp::Reverse(study.rows[*i].size), *i));
+    for row in large.into_iter().take(200) {
+        let Some(h) = hold(study, row) else { continue };
+        if let Some(r) = h.repeated {
+            let size = study.rows[row].size;
+            let words = format!(
+                "{} reads {} at step {} and computes {} of it again, though {} holds that: so {} lives until then ({}).",
+                module.name_of(r.reader),
+                study.rows[row].name,
+                h.range.1,
+                r.opcode,
+                module.name_of(r.instead_of),
+                study.rows[row].name,
+                both(size)
+            );
+            out.push(Note {
+                name: "repeated-work",
+                bytes: size,
+                words,
+                rows: vec![row],
+                instructions: vec![r.reader],
+            });
+        }
+    }
+    carried(study, out);
+}
+
+/// Arguments that loops carry without changing them.
+fn carried(study: &Study, out: &mut Vec<Note>) {
+    let Some(Program { module, facts, .. }) = &study.program else { return };
+    let mut carried = 0;
+    let mut sum = 0u64;
+    let mut loops = Vec::new();
+    for row in
+        study.rows.iter().filter(|r| study.slab(r).role == Role::Argument && r.origin.opcode == "parameter")
+    {
+        let Some(value) = row.value else { continue };
+        if module.instruction(facts.defining(value)).computation != module.entry {
+            continue;
+        }
+        let at = facts
+            .value(value)
+            .positions
+            .iter()
+            .map(|p| p.instruction)
+            .find(|i| module.instruction(*i).opcode == Opcode::While);
+        if let Some(at) = at {
+            carried += 1;
+            sum = sum.saturating_add(row.size);
+            if !loops.contains(&at) {
+                loops.push(at);
+            }
+        }
+    }
+    if carried > 0 && sum >= WORTH {
+        out.push(Note {
+            name: "loop-invariant",
+            bytes: sum,
+            words: format!(
+                "{} through loops unchanged, {} in all, where they are: carrying them costs nothing.",
+                count(carried, "argument goes", "arguments go"),
+                both(sum)
+            ),
+            rows: Vec::new(),
+            instructions: loops,
+        });
+    }
+}
+
+/// A number that compiler and run time give, with what it is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// Its name in JAX's `memory_analysis`, or that of the file.
+    pub name: &'static str,
+    /// Bytes, as the assignment tells them.
+    pub bytes: u64,
+    /// What it is made of, and what it leaves out.
+    pub words: &'static str,
+}
+
+/// The numbers of `memory_analysis` as the assignment tells them, and those that are often misread.
+#[must_use]
+pub fn numbers(study: &Study, peak: &Peak) -> Vec<Number> {
+    let is_tpu = study.backend == Some(Backend::Tpu);
+    // The TPU's numbers are those of its main memory.
+    let of = |wanted: &dyn Fn(&crate::study::Slab) -> bool| {
+        crate::peak::sum(
+            study.slabs.iter().filter(|s| (!is_tpu || s.color == 0) && wanted(s)).map(|s| s.size),
+        )
+    };
+    let temp = of(&|s| s.role == Role::Temp);
+    let mut out = vec![
+        Number {
+            name: "argument_size_in_bytes",
+            bytes: of(&|s| s.role == Role::Argument),
+            words: "all arguments, donated ones too",
+        },
+        Number {
+            name: "output_size_in_bytes",
+            bytes: of(&|s| s.maybe_live_out),
+            words: "all outputs with their tables of pointers, those in donated arguments too",
+        },
+        Number {
+            name: "alias_size_in_bytes",
+            bytes: of(&|s| s.role == Role::Argument && s.maybe_live_out),
+            words: "what is in both",
+        },
+        Number {
+            name: "temp_size_in_bytes",
+            bytes: temp,
+            words: "the temporaries' allocations, packing loss included; `peak` takes them apart",
+        },
+        Number {
+            name: "total",
+            bytes: peak.total,
+            words: "all allocations: arguments, outputs less what is in both, temporaries, constants",
+        },
+    ];
+    if study.backend == Some(Backend::Cpu) {
+        out.push(Number {
+            name: "peak_memory_in_bytes",
+            bytes: peak.total.saturating_sub(temp).saturating_sub(of(&|s| s.role == Role::ThreadLocal)),
+            words: "on the CPU it leaves the temporaries out: it is no peak",
+        });
+    }
+    out
+}
+
+/// What is misread in the files that are there, a sentence each.
+#[must_use]
+pub fn cautions(study: &Study) -> Vec<&'static str> {
+    let mut out = vec![
+        "The cumulative column of the memory-usage report adds slots that overlap; its sums mean nothing.",
+        "The peak of the live-range file adds logical sizes, arguments and results included, and may fall on another step than the peak of the temporaries.",
+    ];
+    if study.backend == Some(Backend::Tpu) {
+        out.push("The live-range file counts bytes without padding, the assignment with it: they do not add up to each other.");
+        out.push("Small values lie 16 KiB apart: a small heap that looks empty is no packing loss.");
+    }
+    out
+}
