@@ -4,9 +4,11 @@
 //! and labels of the result, and the views draw them. All but the views knows no browser and is tested natively.
 
 pub mod address;
+pub mod binding;
 pub mod breaking;
 pub mod chapters;
 pub mod colours;
+pub mod copying;
 pub mod engine;
 pub mod fragmentation;
 pub mod gates;

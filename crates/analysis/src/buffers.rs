@@ -1,6 +1,6 @@
 //! HLO buffers: values that must share one address (alias analysis, 3).
 
-use crate::values::{Position, Values};
+use crate::values::{Position, Value, Values};
 use crate::{Backend, BufferId, CallGraph, Color, Orders, Target, ValueId};
 use hlo::{InstructionId, Module, Opcode, ShapeIndex};
 use rustc_hash::FxHashMap;
@@ -216,6 +216,149 @@ fn parse_aliasing(text: &str) -> Vec<(ShapeIndex, u32, ShapeIndex)> {
         .collect()
 }
 
+/// Why two values must share (3).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Tie {
+    /// An output takes the memory of a donated parameter.
+    Donated {
+        /// The parameter.
+        parameter: InstructionId,
+    },
+    /// The state goes into a loop.
+    LoopInit {
+        /// The loop.
+        at: InstructionId,
+    },
+    /// The loop's body or its condition finds the state.
+    LoopParameter {
+        /// The loop.
+        at: InstructionId,
+        /// The condition's parameter, not the body's?
+        is_condition: bool,
+    },
+    /// The loop's body leaves the state.
+    LoopResult {
+        /// The loop.
+        at: InstructionId,
+    },
+    /// A branch gives its result.
+    Branch {
+        /// The conditional.
+        at: InstructionId,
+        /// The branch's number.
+        branch: u32,
+    },
+    /// The result is written into the operand.
+    InPlace {
+        /// The operation.
+        at: InstructionId,
+        /// Which of its operands.
+        operand: u32,
+    },
+}
+
+/// Two values that must share.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Binding {
+    /// The one with the smaller number.
+    pub first: ValueId,
+    /// The other one.
+    pub second: ValueId,
+    /// Why.
+    pub tie: Tie,
+}
+
+/// Every pair of values that a rule binds, in the order in which the rules are asked; each pair and rule once. The
+/// buffers are what these pairs hold together.
+#[must_use]
+pub fn bindings(module: &Module, facts: &crate::Facts) -> Vec<Binding> {
+    let mut out: Vec<Binding> = Vec::new();
+    let mut seen: rustc_hash::FxHashSet<Binding> = rustc_hash::FxHashSet::default();
+    for value in facts.values() {
+        tied_to(module, &facts.graph, &facts.dataflow, &facts.in_place, value, &mut |others, tie| {
+            for other in others.iter().filter(|o| **o != value.id) {
+                let binding = Binding { first: value.id.min(*other), second: value.id.max(*other), tie };
+                if seen.insert(binding) {
+                    out.push(binding);
+                }
+            }
+        });
+    }
+    out
+}
+
+/// All that one value is bound to, rule by rule.
+fn tied_to(
+    module: &Module,
+    graph: &CallGraph,
+    values: &Values,
+    pairs: &InPlacePairs,
+    value: &Value,
+    found: &mut impl FnMut(&[ValueId], Tie),
+) {
+    let result = module.root(module.entry);
+    for p in &value.positions {
+        let instruction = module.instruction(p.instruction);
+        // 2: an output that takes a donated parameter's buffer.
+        if p.instruction == result && !module.input_output_alias.is_empty() {
+            let index = &module.shapes.subshapes(instruction.shape)[p.sub as usize].index;
+            for alias in module.input_output_alias.iter().filter(|a| a.output == *index) {
+                let parameters = &module.computation(module.entry).parameters;
+                if let Some(&parameter) = parameters.get(alias.parameter as usize)
+                    && let Some(sub) =
+                        module.shapes.find(module.instruction(parameter).shape, &alias.parameter_index.0)
+                {
+                    let tie = Tie::Donated { parameter };
+                    found(values.at(Position { instruction: parameter, sub }), tie);
+                }
+            }
+        }
+        // 3 and 4: the roots of a while's body and of branches.
+        if module.is_root(p.instruction) {
+            for &at in graph.callers(instruction.computation) {
+                let called = || module.called(at).iter().position(|c| *c == instruction.computation);
+                let tie = match (module.instruction(at).opcode, called()) {
+                    (Opcode::While, Some(0)) => Tie::LoopResult { at },
+                    (Opcode::Conditional, branch) => {
+                        Tie::Branch { at, branch: branch.unwrap_or_default() as u32 }
+                    }
+                    _ => continue,
+                };
+                found(values.at(Position { instruction: at, sub: p.sub }), tie);
+            }
+        }
+        // 5: operations that write in place.
+        for pair in pairs.of(p.instruction).iter().filter(|pair| pair.output_sub == p.sub) {
+            if let Some(&operand) = module.operands(p.instruction).get(pair.operand as usize) {
+                let tie = Tie::InPlace { at: p.instruction, operand: pair.operand };
+                found(values.at(Position { instruction: operand, sub: pair.operand_sub }), tie);
+            }
+        }
+    }
+    // 3: a value that enters a loop.
+    let at = value.defined_at();
+    let home = module.instruction(at.instruction).computation;
+    if module.instruction(at.instruction).opcode == Opcode::Parameter {
+        for &site in graph.callers(home) {
+            if module.instruction(site).opcode == Opcode::While {
+                let is_condition = module.called(site).first() != Some(&home);
+                let tie = Tie::LoopParameter { at: site, is_condition };
+                found(values.at(Position { instruction: site, sub: at.sub }), tie);
+            }
+        }
+    }
+    for u in &value.uses {
+        if module.instruction(u.user).opcode == Opcode::While {
+            let tie = Tie::LoopInit { at: u.user };
+            found(values.at(Position { instruction: u.user, sub: u.sub }), tie);
+        }
+        for pair in pairs.of(u.user).iter().filter(|p| p.operand == u.operand && p.operand_sub == u.sub) {
+            let tie = Tie::InPlace { at: u.user, operand: u.operand };
+            found(values.at(Position { instruction: u.user, sub: pair.output_sub }), tie);
+        }
+    }
+}
+
 /// Which values must share: a partition of them into buffers (3).
 pub(crate) fn merge_values(
     module: &Module,
@@ -231,64 +374,10 @@ pub(crate) fn merge_values(
         .collect();
     let mut slot: Vec<u32> = (0..values.all.len() as u32).collect();
     let mut together: Vec<ValueId> = Vec::new();
-    let result = module.root(module.entry);
     for value in values.all.iter().flatten() {
         together.clear();
         together.push(value.id);
-        for p in &value.positions {
-            let instruction = module.instruction(p.instruction);
-            // 2: an output that takes a donated parameter's buffer.
-            if p.instruction == result && !module.input_output_alias.is_empty() {
-                let index = &module.shapes.subshapes(instruction.shape)[p.sub as usize].index;
-                for alias in module.input_output_alias.iter().filter(|a| a.output == *index) {
-                    let parameters = &module.computation(module.entry).parameters;
-                    if let Some(&parameter) = parameters.get(alias.parameter as usize)
-                        && let Some(sub) =
-                            module.shapes.find(module.instruction(parameter).shape, &alias.parameter_index.0)
-                    {
-                        together.extend_from_slice(values.at(Position { instruction: parameter, sub }));
-                    }
-                }
-            }
-            // 3 and 4: the roots of a while's body and of branches.
-            if module.is_root(p.instruction) {
-                for &site in graph.callers(instruction.computation) {
-                    let takes = match module.instruction(site).opcode {
-                        Opcode::While => module.called(site).first() == Some(&instruction.computation),
-                        Opcode::Conditional => true,
-                        _ => false,
-                    };
-                    if takes {
-                        together.extend_from_slice(values.at(Position { instruction: site, sub: p.sub }));
-                    }
-                }
-            }
-            // 5: operations that write in place.
-            for pair in pairs.of(p.instruction).iter().filter(|pair| pair.output_sub == p.sub) {
-                if let Some(&operand) = module.operands(p.instruction).get(pair.operand as usize) {
-                    together.extend_from_slice(
-                        values.at(Position { instruction: operand, sub: pair.operand_sub }),
-                    );
-                }
-            }
-        }
-        // 3: a value that enters a loop.
-        let at = value.defined_at();
-        if module.instruction(at.instruction).opcode == Opcode::Parameter {
-            for &site in graph.callers(module.instruction(at.instruction).computation) {
-                if module.instruction(site).opcode == Opcode::While {
-                    together.extend_from_slice(values.at(Position { instruction: site, sub: at.sub }));
-                }
-            }
-        }
-        for u in &value.uses {
-            if module.instruction(u.user).opcode == Opcode::While {
-                together.extend_from_slice(values.at(Position { instruction: u.user, sub: u.sub }));
-            }
-            for pair in pairs.of(u.user).iter().filter(|p| p.operand == u.operand && p.operand_sub == u.sub) {
-                together.extend_from_slice(values.at(Position { instruction: u.user, sub: pair.output_sub }));
-            }
-        }
+        tied_to(module, graph, values, pairs, value, &mut |others, _| together.extend_from_slice(others));
         if together.len() < 2 {
             continue;
         }

@@ -66,7 +66,7 @@ pub mod words;
 pub use story::{
     Attempt, AttemptOutcome, Clash, CopyStory, Fate, Late, LateRead, Place, Refusal, Rule, Until,
 };
-pub use suggest::{Change, Suggestion, suggest};
+pub use suggest::{Change, Suggestion, changed, suggest};
 
 use analysis::{AnalysisError, Orders, Target};
 use draft::Draft;
@@ -287,6 +287,11 @@ fn stand_ins(
         .filter(|m| m.rule != Rule::Given && stays(&m.copy))
         .map(|m| (m.of.instruction, m.copy))
         .collect();
+    let by_value: FxHashMap<InstructionId, InstructionId> = made
+        .iter()
+        .filter(|m| m.rule != Rule::Given && stays(&m.copy))
+        .filter_map(|m| Some((removal.protects.get(&m.copy)?.instruction, m.copy)))
+        .collect();
     let mut out: FxHashMap<InstructionId, Vec<InstructionId>> = FxHashMap::default();
     for given in made.iter().filter(|m| m.rule == Rule::Given) {
         if !removal.removed.contains_key(&given.copy) {
@@ -298,7 +303,14 @@ fn stand_ins(
             at = *next;
         }
         let reads_one = copies.contains_key(&at) && stays(&at);
-        let found = by_source.get(&given.copy).copied().or(Some(at).filter(|_| reads_one));
+        let found = by_source
+            .get(&given.copy)
+            .copied()
+            .or(Some(at).filter(|_| reads_one))
+            // Its own value is saved by another copy, which reads it through a tuple.
+            .or_else(|| by_value.get(&given.copy).copied())
+            // What it copied is copied anew, by a special case.
+            .or_else(|| by_source.get(&at).copied());
         if let Some(copy) = found {
             out.entry(copy).or_default().push(given.copy);
         }

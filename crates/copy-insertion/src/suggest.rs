@@ -319,69 +319,77 @@ impl Trials<'_> {
         if self.known.len() >= MOST_TRIALS {
             return None;
         }
-        let stayed = self.changed(changes).and_then(|(module, orders, options)| {
-            let outcome = insert_copies(&module, &orders, self.target, options).ok()?;
-            Some(Stayed::of(&outcome))
-        });
+        let stayed =
+            changed(self.module, self.orders, self.options, changes).and_then(|(module, orders, options)| {
+                let outcome = insert_copies(&module, &orders, self.target, options).ok()?;
+                Some(Stayed::of(&outcome))
+            });
         self.known.insert(changes.to_vec(), stayed.clone());
         stayed
     }
+}
 
-    /// The module with the changes made.
-    fn changed(&self, changes: &[Change]) -> Option<(Module, Orders, Options)> {
-        let mut module = self.module.clone();
-        let mut orders = self.orders.clone();
-        let mut options = self.options;
-        for change in changes {
-            match change {
-                Change::ReadFirst { reader, writer } => {
-                    if depends(&module, *reader, *writer) {
-                        return None;
-                    }
-                    let mut before = module.control_predecessors(*writer).to_vec();
-                    before.push(*reader);
-                    module.set_control_predecessors(*writer, &before);
+/// The module with the changes made, and what the pass is run with; `None` where one of them cannot be made. Numbers of
+/// instructions stay what they are.
+#[must_use]
+pub fn changed(
+    module: &Module,
+    orders: &Orders,
+    options: Options,
+    changes: &[Change],
+) -> Option<(Module, Orders, Options)> {
+    let mut module = module.clone();
+    let mut orders = orders.clone();
+    let mut options = options;
+    for change in changes {
+        match change {
+            Change::ReadFirst { reader, writer } => {
+                if depends(&module, *reader, *writer) {
+                    return None;
                 }
-                Change::DropRead { reader, operand } => {
-                    drop_read(&mut module, &mut orders, *reader, *operand)?;
-                }
-                Change::Donate { parameter, index, output } => module.input_output_alias.push(Alias {
-                    output: output.clone(),
-                    parameter: *parameter,
-                    parameter_index: index.clone(),
-                    kind: AliasKind::May,
-                }),
-                Change::DropOutput { output } => {
-                    let (mut at, mut operand) = (module.root(module.entry), None);
-                    for n in &output.0 {
-                        let next = match module.instruction(at).opcode {
-                            Opcode::Tuple => *module.operands(at).get(*n as usize)?,
-                            _ => return None,
-                        };
-                        operand = Some((at, *n));
-                        at = next;
-                    }
-                    let (tuple, n) = operand?;
-                    drop_read(&mut module, &mut orders, tuple, n)?;
-                }
-                Change::SwapBranches { at } => {
-                    let called: Vec<ComputationId> = module.called(*at).iter().rev().copied().collect();
-                    module.set_called(*at, &called);
-                    let mut operands = module.operands(*at).to_vec();
-                    operands.get_mut(1..)?.reverse();
-                    module.set_operands(*at, &operands);
-                    // The branch that is written first is also stored and tried first.
-                    let place = |c: &ComputationId| orders.storage.iter().position(|s| s == c);
-                    if let [Some(a), Some(b)] = [place(called.first()?), place(called.get(1)?)] {
-                        orders.storage.swap(a, b);
-                        orders.callee_first = analysis::orders::callee_first(&module, &orders.storage);
-                    }
-                }
-                Change::AnalyseRegions => options.region_analysis = RegionAnalysis::Always,
+                let mut before = module.control_predecessors(*writer).to_vec();
+                before.push(*reader);
+                module.set_control_predecessors(*writer, &before);
             }
+            Change::DropRead { reader, operand } => {
+                drop_read(&mut module, &mut orders, *reader, *operand)?;
+            }
+            Change::Donate { parameter, index, output } => module.input_output_alias.push(Alias {
+                output: output.clone(),
+                parameter: *parameter,
+                parameter_index: index.clone(),
+                kind: AliasKind::May,
+            }),
+            Change::DropOutput { output } => {
+                let (mut at, mut operand) = (module.root(module.entry), None);
+                for n in &output.0 {
+                    let next = match module.instruction(at).opcode {
+                        Opcode::Tuple => *module.operands(at).get(*n as usize)?,
+                        _ => return None,
+                    };
+                    operand = Some((at, *n));
+                    at = next;
+                }
+                let (tuple, n) = operand?;
+                drop_read(&mut module, &mut orders, tuple, n)?;
+            }
+            Change::SwapBranches { at } => {
+                let called: Vec<ComputationId> = module.called(*at).iter().rev().copied().collect();
+                module.set_called(*at, &called);
+                let mut operands = module.operands(*at).to_vec();
+                operands.get_mut(1..)?.reverse();
+                module.set_operands(*at, &operands);
+                // The branch that is written first is also stored and tried first.
+                let place = |c: &ComputationId| orders.storage.iter().position(|s| s == c);
+                if let [Some(a), Some(b)] = [place(called.first()?), place(called.get(1)?)] {
+                    orders.storage.swap(a, b);
+                    orders.callee_first = analysis::orders::callee_first(&module, &orders.storage);
+                }
+            }
+            Change::AnalyseRegions => options.region_analysis = RegionAnalysis::Always,
         }
-        Some((module, orders, options))
     }
+    Some((module, orders, options))
 }
 
 /// An operand becomes something that nobody else has.

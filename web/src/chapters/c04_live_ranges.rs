@@ -158,7 +158,7 @@ mod view {
             <p>
                 "There is one more rule. Some values must share their memory whatever happens. A loop's state has five names: "
                 "what enters the loop, what its condition sees, what its body takes over, what the body makes of it, and what "
-                "comes out at the end. The five are one buffer. If each kept its range to its last reader they would all "
+                "comes out at the end. The five are one buffer (chapter 2). If each kept its range to its last reader they would all "
                 "overlap. So within a buffer the ranges are cut: in the order of their starts, each ends at the latest where "
                 "the next begins, and the last one ends where the latest of them would have ended. Between two of them there "
                 "may be a gap, and in it the bytes are free for others. " <Rule section="4.3" />

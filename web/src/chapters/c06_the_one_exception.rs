@@ -176,7 +176,10 @@ mod view {
                 "Two things are not on the list. A copy never stands where its source stands, although it is element by "
                 "element: if it could, there would be no reason to make it. And where values " <i>"must"</i>
                 " share, as a loop's state or an array that is updated in place, nothing is asked: they are one buffer from the "
-                "beginning. Where that would be wrong, an earlier pass has put in a copy. And where two values "<i>"may"</i>
+                "beginning ("
+                <a href="#values-that-must-share">"chapter 2"</a>
+                "). Where that would be wrong, an earlier pass has put in a copy ("
+                <a href="#the-copy-you-never-see">"chapter 11"</a> "). And where two values "<i>"may"</i>
                 " share like this, the packer always lets them: it puts both into the heap as one block (chapter 9). "
                 <Rule section="5" />
                 " "

@@ -193,8 +193,9 @@ mod view {
                         .unwrap_or_default()
                 })
             />
-            <Small wb=must reserve=[320, 340, 420] title=TITLES[3] caption="A row is a buffer with all its values; lit is what must be one with the chosen value.">
+            <Small wb=must reserve=[350, 370, 450] title=TITLES[3] caption="A row is a buffer with all its values; lit is what must be one with the chosen value.">
                 <Must />
+                <Go to="share" state="m=attention_grad" words="How a loop's buffer comes about, rule by rule (chapter 2)" />
                 <Go to="drag" state="m=lstm_scan;all" words="All buffers of this loop (chapter 5)" />
             </Small>
 
@@ -204,9 +205,10 @@ mod view {
                 "loop that somebody still reads, or two donated arguments that swap places. XLA first puts copies wherever that might "
                 "happen, then takes out those it can prove to be of no use. What is left costs memory and time. " <Rule section="11" />
             </p>
-            <Small wb=copy reserve=[370, 370, 500] title=TITLES[4] caption="Choose a copy; the engine says between which buffers it stands.">
+            <Small wb=copy reserve=[400, 400, 530] title=TITLES[4] caption="Choose a copy; the engine says between which buffers it stands.">
                 <Copy />
                 <Go to="drag" state="m=kv_cache_loop;all" words="The same program, all buffers (chapter 5)" />
+                <Go to="copies" state="m=attention_grad;p.case=!swap" words="How a copy comes and goes, phase by phase (chapter 11)" />
             </Small>
 
             <h3 class="ask">"Which files tell me?"</h3>

@@ -5,6 +5,7 @@
 //! the page where there is no JavaScript. To add a chapter, add its file and its line in [`CHAPTERS`].
 
 pub mod c01_what_gets_decided;
+pub mod c02_values_that_must_share;
 pub mod c03_clock;
 pub mod c04_live_ranges;
 pub mod c05_until_the_sharing_breaks;
@@ -13,6 +14,7 @@ pub mod c07_colour_is_a_memory_space;
 pub mod c08_what_never_reaches_the_packing;
 pub mod c09_biggest_first_best_fit;
 pub mod c10_nine_reasons_to_say_no;
+pub mod c11_the_copy_you_never_see;
 pub mod c12_fragmentation;
 pub mod c13_four_files_with_the_answer;
 pub mod c19_questions;
@@ -56,6 +58,7 @@ pub struct Poster {
 /// The chapters in the order of the page.
 pub const CHAPTERS: &[Chapter] = &[
     c01_what_gets_decided::CHAPTER,
+    c02_values_that_must_share::CHAPTER,
     c03_clock::CHAPTER,
     c04_live_ranges::CHAPTER,
     c05_until_the_sharing_breaks::CHAPTER,
@@ -64,6 +67,7 @@ pub const CHAPTERS: &[Chapter] = &[
     c08_what_never_reaches_the_packing::CHAPTER,
     c09_biggest_first_best_fit::CHAPTER,
     c10_nine_reasons_to_say_no::CHAPTER,
+    c11_the_copy_you_never_see::CHAPTER,
     c12_fragmentation::CHAPTER,
     c13_four_files_with_the_answer::CHAPTER,
     c19_questions::CHAPTER,

@@ -2,6 +2,8 @@
 //! CSS pixels. Nothing here knows a browser, and nothing here decides anything about memory.
 
 mod assigning;
+mod binding;
+mod copying;
 mod curve;
 mod gap;
 mod heap;
@@ -17,6 +19,8 @@ mod timeline;
 mod touch;
 
 pub use assigning::{allocations, bins, gates, hit};
+pub use binding::binding;
+pub use copying::copying;
 pub use curve::{Curve, curve};
 pub use gap::{GAP_HEIGHT, gap, small};
 pub use heap::{HeapLayout, Spot, heap, spot};
