@@ -1,5 +1,6 @@
 //! One module a command.
 
+pub(crate) mod advise;
 pub(crate) mod assign;
 pub(crate) mod budget;
 pub(crate) mod check;
@@ -13,5 +14,6 @@ pub(crate) mod memory_space;
 pub(crate) mod pack;
 pub(crate) mod peak;
 pub(crate) mod print;
+pub(crate) mod reduce;
 pub(crate) mod shares;
 pub(crate) mod why;

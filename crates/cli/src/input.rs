@@ -44,7 +44,7 @@ pub(crate) struct ModuleArguments {
 }
 
 /// What shapes the assignment itself.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct AssignmentArguments {
     /// The packer: `choose_best`, `spatial`, `temporal`, `fast_merge`, `fast_split` [default: the target's own]
     #[arg(long, value_name = "NAME")]
@@ -147,6 +147,29 @@ impl ModuleArguments {
         }
     }
 
+    /// This module of the folder.
+    pub(crate) fn of(mut self, pick: Option<String>) -> Self {
+        self.pick = pick;
+        self
+    }
+
+    /// Is it a folder or an archive rather than one file?
+    pub(crate) fn is_folder(&self) -> Result<bool, Failure> {
+        if self.module.as_os_str() == "-" {
+            return Ok(false);
+        }
+        let fail = |e: std::io::Error| Failure(format!("{}: {e}", self.module.display()));
+        Ok(std::fs::metadata(&self.module).map_err(fail)?.is_dir()
+            || is_archive(&self.module).map_err(fail)?)
+    }
+
+    /// Is it a dump with XLA's own assignment: a folder, an archive, or one of the four files?
+    pub(crate) fn is_dump(&self) -> Result<bool, Failure> {
+        let Some(opened) = self.folder()? else { return Ok(self.beside()?.is_some()) };
+        let entry = &opened.modules[self.picked(&opened)?];
+        Ok(!entry.dumps.is_empty())
+    }
+
     /// The file.
     pub(crate) fn path(&self) -> &Path {
         &self.module
@@ -177,12 +200,7 @@ impl ModuleArguments {
 
     /// What the folder or the archive holds, if it is one.
     fn folder(&self) -> Result<Option<Opened>, Failure> {
-        if self.module.as_os_str() == "-" {
-            return Ok(None);
-        }
-        let fail = |e: std::io::Error| Failure(format!("{}: {e}", self.module.display()));
-        let is_folder = std::fs::metadata(&self.module).map_err(fail)?.is_dir();
-        if !is_folder && !is_archive(&self.module).map_err(fail)? {
+        if !self.is_folder()? {
             return Ok(None);
         }
         let opened = opening::open(files::read(&self.module)?, &opening::Limits::default());
@@ -197,8 +215,13 @@ impl ModuleArguments {
         let all: Vec<usize> = (0..opened.modules.len())
             .filter(|i| {
                 let e = &opened.modules[*i];
-                let is_id = |id: &str| e.id.as_deref() == Some(id);
-                self.pick.as_ref().is_none_or(|p| is_id(p) || e.name == *p)
+                let is_it = |name: &str| e.id.as_deref() == Some(name) || e.name == name;
+                // `cpu:0012`: numbers repeat where several compilers have dumped into one folder or archive.
+                let with_backend = |p: &str| {
+                    p.split_once(':')
+                        .is_some_and(|(b, name)| e.backend.is_some_and(|e| e.name() == b) && is_it(name))
+                };
+                self.pick.as_ref().is_none_or(|p| is_it(p) || with_backend(p))
             })
             .collect();
         let names = || -> String {

@@ -43,12 +43,16 @@ enum Command {
     Shares(commands::shares::Arguments),
     /// Tells every allocation that was tried for a value, and the rule that refused it
     Why(commands::why::Arguments),
+    /// Prints a small module that still shows why two values do not share, for a bug report
+    Reduce(commands::reduce::Arguments),
     /// Runs memory space assignment: what lives in fast memory, when it is copied there and back
     MemorySpace(commands::memory_space::Arguments),
     /// Packs a trace of heap events: offsets out
     Pack(commands::pack::Arguments),
     /// Lists what is alive when most is, by value, by origin and in the heap
     Peak(commands::peak::Arguments),
+    /// Tries single changes of the program and ranks them by the bytes they save; then what stands out
+    Advise(commands::advise::Arguments),
     /// Tells of each argument which output took it, or why nobody did
     Donation(commands::donation::Arguments),
     /// Checks sizes and donations against a budget: exit status 0 if it is kept, 1 if not
@@ -80,9 +84,11 @@ fn main() -> ExitCode {
         Command::Explain(a) => commands::explain::run(&a),
         Command::Shares(a) => commands::shares::run(&a),
         Command::Why(a) => commands::why::run(&a),
+        Command::Reduce(a) => commands::reduce::run(&a),
         Command::MemorySpace(a) => commands::memory_space::run(&a),
         Command::Pack(a) => commands::pack::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
+        Command::Advise(a) => commands::advise::run(&a),
         Command::Donation(a) => commands::donation::run(&a),
         Command::Budget(a) => commands::budget::run(&a),
     };

@@ -2,7 +2,7 @@
 
 use crate::hold::value_at;
 use crate::study::{Program, Study};
-use copy_insertion::{CopyStory, Fate, Options, Outcome, Suggestion, insert_copies, suggest, words};
+use copy_insertion::{CopyStory, Fate, Options, Outcome, Rule, Suggestion, insert_copies, suggest, words};
 use hlo::{InstructionId, Module, Opcode, Shape, ShapeId};
 use rustc_hash::FxHashMap;
 
@@ -234,8 +234,19 @@ pub fn causes(study: &Study) -> Result<Vec<Cause>, String> {
     let outcome =
         insert_copies(module, &facts.orders, &facts.target, options).map_err(|e| e.describe(module))?;
     let suggestions = suggest(module, &facts.orders, &facts.target, options, &outcome);
-    let stories = outcome.copies.iter().zip(&suggestions).filter(|(s, _)| s.fate == Fate::Stayed);
-    Ok(stories.flat_map(|(s, removes)| causes_of(module, &outcome, s, removes)).collect())
+    let stories = outcome.copies.iter().zip(&suggestions);
+    let mut out: Vec<Cause> = stories
+        .clone()
+        .filter(|(s, _)| s.fate == Fate::Stayed)
+        .flat_map(|(s, removes)| causes_of(module, &outcome, s, removes))
+        .collect();
+    for (story, _) in stories.filter(|(s, _)| s.fate == Fate::Removed && s.rule == Rule::Given) {
+        if !out.iter().any(|c| c.copy == story.copy) {
+            let words = vec!["Copy insertion, run on this module once more, takes it away.".to_owned()];
+            out.push(Cause { copy: story.copy, words, removes: Vec::new() });
+        }
+    }
+    Ok(out)
 }
 
 fn causes_of(module: &Module, outcome: &Outcome, story: &CopyStory, removes: &[Suggestion]) -> Vec<Cause> {

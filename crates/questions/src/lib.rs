@@ -14,9 +14,14 @@
 //! | what is copied, why, and what would remove it | [`copies()`], [`causes`] |
 //! | was my donation used | [`donation()`] |
 //! | would another packing fit | [`fits`] |
+//! | what differs between two of them | [`compare()`] |
+//! | the least program that shows a refused sharing | [`reduce()`] |
+//! | what would help most | [`advise`] |
 //! | what stands out, in sentences | [`notes()`] |
 //! | the numbers of `memory_analysis` | [`numbers`], [`cautions`] |
 
+mod changes;
+mod compare;
 mod copies;
 mod cover;
 mod donation;
@@ -26,9 +31,12 @@ mod notes;
 mod origin;
 mod padding;
 mod peak;
+mod reduce;
 mod stacks;
 mod study;
 
+pub use changes::{Advice, Advised, Change, Effort, advise, apply};
+pub use compare::{By, Comparison, Match, Shift, compare};
 pub use copies::{Cause, Copy, CopyKind, causes, copies};
 pub use donation::{Argument, Donation, Extra, Output, State, WhyNot, donation};
 pub use fit::{Fit, Verdict, fits};
@@ -37,5 +45,6 @@ pub use notes::{Note, Number, cautions, notes, numbers};
 pub use origin::{Frames, Origin, Phase, origin, without_numbers};
 pub use padding::{Padded, Padding, padding};
 pub use peak::{Group, Owner, Peak, Slot, SpacePeak, Sum, groups, peak, slots_at, sums};
+pub use reduce::{ReduceError, Reduced, reduce};
 pub use stacks::{Span, Stack, spans, stack};
 pub use study::{Program, Role, Row, Settings, Slab, Source, Study, StudyError, unpadded_of_text};

@@ -1,7 +1,8 @@
 //! `bufferscope copies MODULE [--stage STAGE] [--region-analysis] [--explain [--json]]`
 
-use crate::input::{ModuleArguments, Unanalysed};
+use crate::input::{AssignmentArguments, ModuleArguments, Unanalysed};
 use crate::{Answer, Failure, say};
+use assigner::words::both;
 use copy_insertion::{
     Change, Clash, CopyStory, Fate, Late, Options, Outcome, Place, Refusal, RegionAnalysis, Rule, Stage,
     Suggestion, Until, insert_copies, suggest, words,
@@ -23,8 +24,11 @@ pub(crate) struct Arguments {
     /// Tell of each copy that stays why it was made, why it stays, and what would let it go
     #[arg(long)]
     explain: bool,
-    /// With --explain: one JSON object
-    #[arg(long, requires = "explain")]
+    /// List the copies that stand in the module, with what they cost and, where the pass can tell, why they are there
+    #[arg(long, conflicts_with_all = ["explain", "stage", "region_analysis"])]
+    present: bool,
+    /// With --explain or --present: one JSON object
+    #[arg(long)]
     json: bool,
 }
 
@@ -39,6 +43,12 @@ fn stage(name: &str) -> Result<Stage, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
+    if arguments.present {
+        return present(arguments);
+    }
+    if arguments.json && !arguments.explain {
+        return Err(Failure("--json, expected --explain or --present with it".to_owned()));
+    }
     let input = arguments.module.unanalysed(copy_insertion::guess_orders)?;
     let Unanalysed { module, orders, target } = &input;
     let region_analysis =
@@ -56,6 +66,81 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         return say(&format!("{}\n", in_json(module, &outcome, &stayed)));
     }
     say(&in_words(module, &outcome, &stayed))
+}
+
+/// The copies that stand in the module.
+fn present(arguments: &Arguments) -> Result<Answer, Failure> {
+    let study = arguments.module.study(&AssignmentArguments::default(), false)?;
+    let Some(program) = &study.program else {
+        return Err(Failure(
+            "copies stand in the module's text, expected the file that ends in after_optimizations.txt"
+                .to_owned(),
+        ));
+    };
+    let module = &program.module;
+    let copies = questions::copies(&study);
+    let causes = questions::causes(&study);
+    let cause = |id| causes.as_ref().ok().and_then(|all| all.iter().find(|c| c.copy == id));
+    let written = |c: &questions::Copy| c.bytes.saturating_mul(c.runs.unwrap_or(1));
+    let sum = copies.iter().fold(0u64, |n, c| n.saturating_add(written(c)));
+    if arguments.json {
+        let list: Vec<Value> = copies
+            .iter()
+            .map(|c| {
+                let cause = cause(c.instruction);
+                json!({
+                    "copy": module.name_of(c.instruction),
+                    "of": module.name_of(c.of),
+                    "argument": c.argument,
+                    "kind": c.kind.words(),
+                    "bytes": c.bytes,
+                    "runs": c.runs,
+                    "shape": module.shapes.long(module.instruction(c.instruction).shape),
+                    "cause": cause.map(|c| &c.words),
+                    "removed_by": cause.map(|c| &c.removes),
+                })
+            })
+            .collect();
+        let out = json!({
+            "copies": list,
+            "bytes": sum,
+            "causes_unknown": causes.as_ref().err(),
+        });
+        return say(&format!("{out}\n"));
+    }
+    let mut out = format!(
+        "{} {} each time the program runs.\n",
+        if copies.len() == 1 { "1 copy writes".to_owned() } else { format!("{} copies write", copies.len()) },
+        both(sum)
+    );
+    if let Err(why) = &causes {
+        _ = writeln!(out, "Why they are there cannot be told: {why}.");
+    }
+    for c in &copies {
+        let times = match c.runs {
+            Some(1) => String::new(),
+            Some(n) => format!(", {n} times"),
+            None => ", as often as its loop runs".to_owned(),
+        };
+        let argument = c.argument.map(|n| format!(" (argument {n})")).unwrap_or_default();
+        _ = writeln!(
+            out,
+            "\n{}: {} of {}{argument}, {}{times}",
+            module.name_of(c.instruction),
+            c.kind.words(),
+            module.name_of(c.of),
+            both(c.bytes)
+        );
+        if let Some(cause) = cause(c.instruction) {
+            for line in &cause.words {
+                _ = writeln!(out, "  {line}");
+            }
+            for line in &cause.removes {
+                _ = writeln!(out, "  It would go if you {line}.");
+            }
+        }
+    }
+    say(&out)
 }
 
 fn in_words(module: &Module, outcome: &Outcome, stayed: &[(&CopyStory, &Vec<Suggestion>)]) -> String {

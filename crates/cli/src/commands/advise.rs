@@ -1,0 +1,127 @@
+//! `bufferscope advise MODULE [--json]`: what would help most.
+
+use crate::commands::peak::notes_in_json;
+use crate::input::{AssignmentArguments, ModuleArguments};
+use crate::{Answer, Failure, say};
+use assigner::words::{both, grouped};
+use questions::{Change, Effort, advise};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    module: ModuleArguments,
+    #[command(flatten)]
+    assignment: AssignmentArguments,
+    /// Try at most this many changes
+    #[arg(long, value_name = "COUNT", default_value_t = 200)]
+    trials: usize,
+    /// List at most this many changes (JSON has them all)
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    most: usize,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
+    let study = arguments.module.study(&arguments.assignment, false)?;
+    if study.program.is_none() {
+        return Err(Failure(
+            "what would help is found by changing the program, expected the file that ends in after_optimizations.txt"
+                .to_owned(),
+        ));
+    }
+    let peak = questions::peak(&study);
+    let notes = questions::notes(&study, &peak);
+    let effort = Effort { trials: arguments.trials, ..Effort::default() };
+    let found = advise(&study, effort, &mut |_, _| true);
+    if arguments.json {
+        let changes: Vec<Value> = found
+            .advice
+            .iter()
+            .map(|a| {
+                json!({
+                    "change": name(&a.change),
+                    "words": a.words,
+                    "saves": a.saves,
+                    "total": [a.total.0, a.total.1],
+                    "temp": [a.temp.0, a.temp.1],
+                })
+            })
+            .collect();
+        let numbers: Vec<Value> = questions::numbers(&study, &peak)
+            .iter()
+            .map(|n| json!({"name": n.name, "bytes": n.bytes, "words": n.words}))
+            .collect();
+        let out = json!({
+            "changes": changes,
+            "tried": found.tried,
+            "spoilt": found.spoilt,
+            "untried": found.untried,
+            "notes": notes_in_json(&study, &notes),
+            "numbers": numbers,
+            "cautions": questions::cautions(&study),
+        });
+        return say(&format!("{out}\n"));
+    }
+    let mut out = String::new();
+    if found.advice.is_empty() {
+        out += "No single change that was tried saves anything.\n";
+    } else {
+        out += "What would help most, each change by itself, with the program run again:\n";
+        for (i, a) in found.advice.iter().take(arguments.most).enumerate() {
+            _ = writeln!(out, "{:>3}. {}", i + 1, a.words);
+        }
+        if found.advice.len() > arguments.most {
+            _ = writeln!(out, "     and {} more", found.advice.len() - arguments.most);
+        }
+    }
+    let untried = if found.untried > 0 {
+        format!(", {} left untried", grouped(found.untried as u64))
+    } else {
+        String::new()
+    };
+    _ = writeln!(
+        out,
+        "Tried {}; {} would lose a value{untried}.",
+        grouped(found.tried as u64),
+        grouped(found.spoilt as u64)
+    );
+    if !notes.is_empty() {
+        out += "\nWhat stands out:\n";
+        for note in &notes {
+            _ = writeln!(out, "  {}", note.words);
+        }
+    }
+    out += "\nThe numbers:\n";
+    for n in questions::numbers(&study, &peak) {
+        _ = writeln!(out, "  {:<24} {:>15}  {}", n.name, grouped(n.bytes), n.words);
+    }
+    for f in questions::fits(&study, &peak).iter().filter(|f| f.temp > 0) {
+        _ = writeln!(
+            out,
+            "  In memory space {} no packing needs fewer than {} of temporaries; this one takes {}.",
+            f.color,
+            both(f.least_temp),
+            both(f.temp)
+        );
+    }
+    for c in questions::cautions(&study) {
+        _ = writeln!(out, "  {c}");
+    }
+    say(&out)
+}
+
+fn name(change: &Change) -> &'static str {
+    match change {
+        Change::Donate { .. } => "donate",
+        Change::DonateAll(_) => "donate-all",
+        Change::DropOutput { .. } => "drop-output",
+        Change::Later(_) => "later",
+        Change::Sooner(_) => "sooner",
+        Change::DropCopy(_) => "drop-copy",
+        Change::DropCopyAndRead { .. } => "read-sooner",
+    }
+}

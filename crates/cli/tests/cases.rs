@@ -1,0 +1,554 @@
+//! Situations that people ask about: each dump opens, and the question is answered on the command line.
+//!
+//! `data/cases` holds what XLA wrote for small programs made after public reports, an archive for each. What a good
+//! answer holds is taken from the measurements that came with them (`stats.json` in each archive) and from XLA's own log.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+fn archive(case: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/cases").join(format!("{case}.tar.gz"));
+    assert!(path.exists(), "{}", path.display());
+    path.display().to_string()
+}
+
+/// Runs the command; gives standard output and the exit status.
+fn run(arguments: &[&str]) -> (String, i32) {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_bufferscope")).args(arguments).output().expect("the command runs");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let status = output.status.code().unwrap_or(-1);
+    assert!(matches!(status, 0 | 1), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    (text, status)
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let (text, _) = run(&[arguments, &["--json"]].concat());
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{arguments:?}: {e}\n{text}"))
+}
+
+/// One module of a case: `cpu/jit_f`, or `tpu/0004`.
+fn pick(case: &str, module: &str) -> [String; 3] {
+    let (backend, name) = module.split_once('/').expect("a backend and a name");
+    let all = json(&["inspect", &archive(case)]);
+    let found = all["modules"]
+        .as_array()
+        .expect("modules")
+        .iter()
+        .find(|m| m["backend"] == backend && (m["name"] == format!("jit_{name}") || m["id"] == name));
+    let found = found.unwrap_or_else(|| panic!("{case} {module}: {all}"));
+    let id = found["id"].as_str().expect("a number");
+    [archive(case), "--module".to_owned(), format!("{backend}:{id}")]
+}
+
+/// Asks about one module, and looks for all of these in the answer.
+#[track_caller]
+fn check(command: &str, case: &str, module: &str, more: &[&str], expected: &[&str]) -> String {
+    let picked = pick(case, module);
+    let mut arguments = vec![command];
+    arguments.extend(picked.iter().map(String::as_str));
+    arguments.extend(more);
+    let (text, _) = run(&arguments);
+    for e in expected {
+        assert!(text.contains(e), "{arguments:?}: expected `{e}` in\n{text}");
+    }
+    text
+}
+
+fn all_cases() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/cases");
+    let mut out: Vec<String> = std::fs::read_dir(folder)
+        .expect("the cases")
+        .filter_map(|e| e.ok()?.file_name().to_str()?.strip_suffix(".tar.gz").map(str::to_owned))
+        .collect();
+    out.sort();
+    assert!(out.len() >= 20);
+    out
+}
+
+/// The numbers that JAX told when the programs were compiled.
+#[test]
+fn every_case_opens_and_its_numbers_are_those_of_the_compiler() {
+    let mut compared = 0;
+    for case in all_cases() {
+        let all = json(&["inspect", &archive(&case)]);
+        let modules = all["modules"].as_array().expect("modules");
+        assert!(!modules.is_empty(), "{case}");
+        for m in modules {
+            assert_eq!(m["findings"].as_array().map(Vec::len), Some(0), "{case}: {m}");
+            let is_error = |r: &&Value| r["severity"] == "error";
+            assert!(
+                m["remarks"].as_array().is_some_and(|r| r.iter().find(is_error).is_none()),
+                "{case}: {m}"
+            );
+            assert!(m["instructions"].as_u64().is_some_and(|n| n > 0), "{case}");
+            assert_eq!(m["memory"]["source"], "dump", "{case}");
+        }
+        for backend in ["cpu", "tpu"] {
+            compared += numbers(&case, backend, modules);
+        }
+    }
+    assert!(compared > 80, "{compared}");
+}
+
+/// The `stats.json` of one folder of a case.
+fn stats(case: &str, backend: &str) -> Vec<Value> {
+    let bytes = std::fs::read(archive(case)).expect("the archive");
+    let mut tar = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut tar).expect("gzip");
+    // A tar archive: a head of 512 bytes with name and size in octal, then the file, up to a multiple of 512.
+    let mut at = 0;
+    while let Some(head) = tar.get(at..at + 512).filter(|h| h[0] != 0) {
+        let text = |from: usize, to: usize| {
+            String::from_utf8_lossy(&head[from..to]).trim_end_matches('\0').to_owned()
+        };
+        let size = usize::from_str_radix(text(124, 136).trim(), 8).expect("a size");
+        if text(0, 100).ends_with(&format!("{backend}/stats.json")) {
+            let file = &tar[at + 512..at + 512 + size];
+            return serde_json::from_slice(file).expect("JSON");
+        }
+        at += 512 + size.div_ceil(512) * 512;
+    }
+    Vec::new()
+}
+
+fn numbers(case: &str, backend: &str, modules: &[Value]) -> usize {
+    let mut compared = 0;
+    for program in stats(case, backend) {
+        let Some(label) = program["label"].as_str() else { continue };
+        let of = |m: &&Value| m["backend"] == backend && m["name"] == format!("jit_{label}");
+        let mut found = modules.iter().filter(of);
+        let (Some(m), None, Some(temp)) =
+            (found.next(), found.next(), program["temp_size_in_bytes"].as_u64())
+        else {
+            continue;
+        };
+        let by_owner = &m["memory"]["by_owner"];
+        assert_eq!(by_owner["argument"], program["argument_size_in_bytes"], "{case} {label}");
+        // It is left out where it is nothing.
+        let taken = program["alias_size_in_bytes"].as_u64().unwrap_or(0);
+        let outputs = program["output_size_in_bytes"].as_u64().expect("a number");
+        assert_eq!(by_owner["output"].as_u64(), Some(outputs - taken), "{case} {label}");
+        if backend == "cpu" {
+            assert_eq!(by_owner["temp"].as_u64(), Some(temp), "{case} {label}");
+            let peak = m["memory"]["total_bytes"].as_u64().expect("a number")
+                - temp
+                - by_owner["thread_local"].as_u64().expect("a number");
+            assert_eq!(Some(peak), program["peak_memory_in_bytes"].as_u64(), "{case} {label}");
+        }
+        compared += 1;
+    }
+    compared
+}
+
+#[test]
+fn a_donated_array_that_a_loop_reads() {
+    let case = "01_donated_loop_reads";
+    let text =
+        check("why", case, "cpu/loop_reads_mid", &["wrapped_exponential"], &["allocation 0 (x.1): no"]);
+    assert!(text.contains("only the place where that stands last could be handed over, call{2}"), "{text}");
+    assert!(!text.contains("copy.9"), "{text}");
+    check("peak", case, "cpu/loop_reads_mid", &[], &["4,194,304 B donated", "1 × f32[1048576]{0} exp"]);
+    check("shares", case, "cpu/no_loop", &["wrapped_exponential", "x.1"], &["yes, 4,194,304 B"]);
+    // The number that leaves the temporaries out is told as such.
+    check(
+        "advise",
+        case,
+        "cpu/loop_reads_mid",
+        &[],
+        &["peak_memory_in_bytes           4,194,320", "it is no peak"],
+    );
+    check(
+        "peak",
+        case,
+        "tpu/loop_reads_mid",
+        &[],
+        &[
+            "broadcast_multiply_fusion reads x.1 at step 37 and computes exponential of it again, though exp.1 holds that",
+        ],
+    );
+    let small = check(
+        "reduce",
+        case,
+        "cpu/loop_reads_mid",
+        &["wrapped_exponential", "broadcast_multiply_fusion"],
+        &["do not share: touch", "while(", "call("],
+    );
+    assert!(small.lines().count() < 60, "{small}");
+}
+
+#[test]
+fn a_branch_that_does_nothing() {
+    let case = "02_cond_noop";
+    check(
+        "copies",
+        case,
+        "cpu/noop_in_true",
+        &["--present"],
+        &["copy: plain copy", "copy.2: plain copy", "copy.4: plain copy", "4,194,304 B"],
+    );
+    let good = json_of("copies", case, "cpu/noop_in_false", &["--present"]);
+    assert!(
+        good["copies"].as_array().is_some_and(|c| c.iter().all(|c| c["bytes"].as_u64() < Some(100))),
+        "{good}"
+    );
+    let text = diff(case, "cpu/noop_in_true", case, "cpu/switch_noop_first");
+    for e in [
+        "temp: 4,194,436 B (4.0 MiB) -> 68 B",
+        "lost: copy (4,194,304 B), copy.2 (4,194,304 B), copy.4 (4,194,304 B)",
+    ] {
+        assert!(text.contains(e), "{e}\n{text}");
+    }
+}
+
+fn json_of(command: &str, case: &str, module: &str, more: &[&str]) -> Value {
+    let picked = pick(case, module);
+    let mut arguments = vec![command];
+    arguments.extend(picked.iter().map(String::as_str));
+    arguments.extend(more);
+    json(&arguments)
+}
+
+fn diff(left: &str, left_module: &str, right: &str, right_module: &str) -> String {
+    let [l, _, lm] = pick(left, left_module);
+    let [r, _, rm] = pick(right, right_module);
+    run(&["diff", &l, &r, "--left-module", &lm, "--right-module", &rm]).0
+}
+
+#[test]
+fn an_element_is_read_before_the_update() {
+    let case = "04_read_then_update";
+    check(
+        "copies",
+        case,
+        "cpu/read_then_add",
+        &["--present"],
+        &[
+            "2 copies write 8,388,608 B",
+            "copy.1: plain copy of x.1 (argument 0)",
+            "slice_bitcast_fusion reads",
+            "let slice_bitcast_fusion run before add_dynamic-update-slice_fusion",
+            "turn on region analysis",
+        ],
+    );
+    check("peak", case, "cpu/with_barrier", &[], &["There is no optimization barrier in this module"]);
+    check("advise", case, "cpu/read_then_add", &[], &["temporaries 0 B instead of 4,194,304 B"]);
+    for module in ["cpu/read_then_add", "cpu/with_barrier"] {
+        let text = diff(case, module, "04b_region_analysis", module);
+        for e in ["copies: 2 writing 8,388,608 B (8.0 MiB) -> 0", "temp: 4,194,304 B (4.0 MiB) -> 0 B"] {
+            assert!(text.contains(e), "{e}\n{text}");
+        }
+    }
+    check("peak", "04b_region_analysis", "cpu/shift_in_place", &[], &["temp 4,194,436 B"]);
+}
+
+#[test]
+fn values_that_wait_for_their_reader() {
+    let case = "06_unrolled_hoists";
+    check(
+        "peak",
+        case,
+        "cpu/pair_counts",
+        &[],
+        &["36 × s32[262144,1]{1,0}", "at step 65 of 133", "written at step 8 and first read at step 9"],
+    );
+    let advice = check("advise", case, "cpu/pair_counts", &[], &["1. Compute each of 36 values"]);
+    assert!(
+        advice.contains("temporaries 2,097,152 B (2.0 MiB) instead of 38,806,416 B"),
+        "two would do: {advice}"
+    );
+    let of = |module| json_of("peak", case, module, &[])["spaces"][0]["temp"].as_u64();
+    assert!(of("tpu/pair_counts") > Some(2_300 << 20) && of("tpu/pair_counts_chained") < Some(130 << 20));
+    assert_eq!(of("cpu/pair_counts"), of("cpu/pair_counts_chained"));
+}
+
+#[test]
+fn outputs_that_are_copies_of_arguments() {
+    let case = "07_scan_returns_params";
+    check(
+        "peak",
+        case,
+        "cpu/returns_state",
+        &[],
+        &["Output {2} is a plain copy of argument 0 (ws), made by copy.12: 3,145,728 B"],
+    );
+    check("advise", case, "cpu/returns_state", &[], &["Do not return output {2}", "saves 3,145,7"]);
+    check(
+        "donation",
+        case,
+        "cpu/returns_state_donated",
+        &[],
+        &["taken by output", "Donation saves 3,145,728 B"],
+    );
+    let text = diff(case, "cpu/returns_state", case, "cpu/returns_state_donated");
+    assert!(text.contains("donations gained: argument 0"), "{text}");
+}
+
+#[test]
+fn stacks_of_loops() {
+    check(
+        "peak",
+        "08_scan_vs_unrolled",
+        "cpu/train_loss_scan",
+        &[],
+        &[
+            "while.14{3} is a stacked residual of a forward loop: 8 × f32[512,1024]",
+            "while.14{2} is a stacked residual of a forward loop",
+            "wide.wide.arg_tuple.3{2} is a stacked gradient of a backward loop",
+            "wide.wide.arg_tuple.3{3} is a stacked gradient of a backward loop",
+        ],
+    );
+    check(
+        "peak",
+        "08_scan_vs_unrolled",
+        "cpu/train_loss_unrolled",
+        &[],
+        &["8 × f32[512,1024]{1,0} tanh", "[forward]"],
+    );
+    let text = check("peak", "12_grad_of_scan_residuals", "cpu/grad_plain", &[], &["2 × f32[10,512,512]"]);
+    for stack in ["while.11{1}", "while.11{2}"] {
+        let e = format!("{stack} is a stacked residual of a forward loop: 10 × f32[512,512] of 1,048,576 B");
+        assert!(text.contains(&e) && text.contains("dynamic-update-slice_fusion"), "{text}");
+    }
+}
+
+#[test]
+fn recomputed_values_are_marked() {
+    check(
+        "peak",
+        "10_remat_whole_function",
+        "cpu/grad_whole",
+        &[],
+        &["recomputed", "29,360,128 B are recomputed ones", "rematted_computation"],
+    );
+    let of = |module| json_of("peak", "10_remat_whole_function", module, &[])["owners"][2]["bytes"].as_u64();
+    assert!(of("tpu/grad_per_layer") < of("tpu/grad_whole"));
+    // Random bits of every block, in one line.
+    let text =
+        check("peak", "34_dropout_masks", "cpu/grad_dropout_remat", &[], &["jit(_bernoulli)/jit(_uniform)"]);
+    assert!(text.contains("They are 6 repetitions of one scope"), "{text}");
+    let of = |module: &str| {
+        json_of("peak", "34_dropout_masks", module, &[])["owners"][2]["bytes"].as_u64().unwrap_or(0)
+    };
+    let gain = |a: &str, b: &str| 1.0 - of(b) as f64 / of(a) as f64;
+    assert!(gain("cpu/grad_no_dropout", "cpu/grad_no_dropout_remat") > 0.3);
+    assert!(gain("cpu/grad_dropout", "cpu/grad_dropout_remat") < 0.11);
+}
+
+#[test]
+fn padding_of_the_tpu() {
+    check(
+        "peak",
+        "13_tpu_padding",
+        "tpu/conv3d_two_channels",
+        &[],
+        &[
+            "copy takes 1,176,502,272 B (1.1 GiB) for 73,531,392 B (70.1 MiB) of data, 16.0 times as much: tiles T(2,128)(2,1), dimension 2 of 8 is minor",
+            "it would take 73,531,392 B",
+        ],
+    );
+    let cpu = check("peak", "13_tpu_padding", "cpu/conv3d_two_channels", &[], &[]);
+    assert!(!cpu.contains("times its data") && !cpu.contains("are padding"), "{cpu}");
+}
+
+#[test]
+fn donations_that_do_not_help() {
+    let case = "15_donation_not_usable";
+    check(
+        "donation",
+        case,
+        "cpu/dtype_changes",
+        &[],
+        &["offered, and nobody took it: output {} takes 524,288 B only"],
+    );
+    check("donation", case, "cpu/shape_changes", &[], &["no free output has its size"]);
+    check("donation", case, "cpu/reduced", &[], &["no free output has its size"]);
+    for module in ["cpu/reshaped", "cpu/transposed", "cpu/not_elementwise"] {
+        check(
+            "donation",
+            case,
+            module,
+            &[],
+            &[
+                "taken by output",
+                "yet the output is computed in 1,048,576 B of work space",
+                "copied there by copy",
+            ],
+        );
+    }
+    check(
+        "donation",
+        case,
+        "cpu/two_takers",
+        &[],
+        &["taken by output {0}", "output {1} f32[512,512]: 1,048,576 B, in memory of its own"],
+    );
+    check(
+        "donation",
+        case,
+        "cpu/read_late",
+        &[],
+        &["copy saves it, 1,048,576 B, which broadcast_add_fusion reads last"],
+    );
+    let picked = pick(case, "cpu/shape_changes");
+    let arguments = ["budget", &picked[0], "--module", &picked[2], "--must-alias", "0"];
+    assert_eq!(run(&arguments).1, 1);
+}
+
+#[test]
+fn whose_copy_is_in_whose_memory() {
+    let case = "16_grad_accumulation";
+    check(
+        "peak",
+        case,
+        "cpu/one_batch",
+        &[],
+        &["copy.2 (of argument 2, in that of argument 1)", "copy.5 (of argument 5, in that of argument 4)"],
+    );
+    let table = json_of("donation", case, "cpu/one_batch", &[]);
+    let taken =
+        table["arguments"].as_array().expect("arguments").iter().filter(|a| a["state"] == "taken").count();
+    assert_eq!(taken, 12);
+    let text = check(
+        "copies",
+        case,
+        "cpu/one_batch",
+        &["--present"],
+        &["copy.1: plain copy of ps_1_.1 (argument 1)"],
+    );
+    assert!(text.contains("is donated, and an output will be written there"), "{text}");
+    // Carrying the parameters through the loop costs nothing.
+    let text = diff(case, "cpu/microbatches", case, "cpu/microbatches_carry_all");
+    assert!(text.contains("temp: 3,932,292 B (3.8 MiB) -> 3,932,292 B"), "{text}");
+}
+
+#[test]
+fn out_of_memory_at_compile_time() {
+    let case = "20_tpu_hbm_oom";
+    let (text, _) = run(&["inspect", &archive(case)]);
+    for e in [
+        "What the text calls HLO temporaries is everything",
+        "argument: 21,474,836,480 B (20.0 GiB), of which 0 B are donated",
+        "No packing can fit: 48,519,708,672 B (45.2 GiB) of temporaries are alive at one step",
+        "Strategy 0, 3: 42,949,673,472 B (40.0 GiB) against a limit of 14,224,979,968 B",
+    ] {
+        assert!(text.contains(e), "{e}\n{text}");
+    }
+    check(
+        "advise",
+        case,
+        "tpu/too_many_arguments",
+        &[],
+        &["Donate all 20 arguments that fit outputs: saves 21,474,836,480 B (20.0 GiB)"],
+    );
+    check(
+        "peak",
+        case,
+        "tpu/attention_train",
+        &[],
+        &[
+            "35 × bf16[24,4096,1024]",
+            "The compiler itself recomputes",
+            "[recomputed]",
+            "Nothing is in the host's memory (space 5)",
+        ],
+    );
+}
+
+#[test]
+fn sharing_goes_by_bytes() {
+    let case = "23_sharing_is_by_bytes";
+    check(
+        "shares",
+        case,
+        "cpu/pair_then_box",
+        &["sort.0", "fft.2"],
+        &["yes, 1,048,576 B", "at 0 of allocation 33", "f32[96,96,64]", "c64[8,16,32,32]"],
+    );
+    let of = |module| json_of("peak", case, module, &[])["owners"][2]["bytes"].as_u64();
+    assert_eq!((of("cpu/pair_then_box"), of("cpu/both_needed")), (Some(2_359_296), Some(4_456_448)));
+}
+
+#[test]
+fn widened_weights() {
+    let case = "25_cpu_gpu_tpu_differ";
+    check(
+        "peak",
+        case,
+        "cpu/bf16_mlp",
+        &[],
+        &[
+            "5 widened copies of argument 0, 1, 2, 3 and 4",
+            "4 × f32[1024,1024]{1,0} convert",
+            "made before the first is read",
+        ],
+    );
+    check("advise", case, "cpu/bf16_mlp", &[], &["right before its first reader: saves 12,582,912 B"]);
+    let text = diff(case, "cpu/bf16_mlp", case, "tpu/bf16_mlp");
+    assert!(text.contains("4 -> 0 × f32[1024,1024] convert"), "{text}");
+}
+
+#[test]
+fn a_training_step() {
+    let case = "28_adam_train_step";
+    let text = check(
+        "peak",
+        case,
+        "cpu/train_step",
+        &[],
+        &["f32[8,128,4096]", "log_softmax", "By source line:", "By scope:"],
+    );
+    let peak = json_of("peak", case, "cpu/train_step", &[]);
+    let groups = peak["spaces"][0]["groups"].as_array().expect("groups");
+    let vocabulary = groups
+        .iter()
+        .filter(|g| g["shape"].as_str().is_some_and(|s| s.contains("4096]") || s.contains("4096,")));
+    let share: u64 = vocabulary.filter_map(|g| g["bytes"].as_u64()).sum();
+    assert!(
+        share * 10 > peak["spaces"][0]["live"].as_u64().expect("a number") * 4,
+        "the loss makes the peak: {text}"
+    );
+    let table = json_of("donation", case, "cpu/train_step", &[]);
+    let taken =
+        table["arguments"].as_array().expect("arguments").iter().filter(|a| a["state"] == "taken").count();
+    assert_eq!(taken, 51);
+    let picked = pick(case, "cpu/train_step");
+    let budget = ["budget", &picked[0], "--module", &picked[2], "--max-temp", "17GiB"];
+    assert_eq!(run(&budget).1, 0);
+    let text = diff(case, "cpu/train_step", case, "cpu/train_step_not_donated");
+    assert!(text.contains("donations lost: argument 0, 1, 2"), "{text}");
+}
+
+#[test]
+fn modules_of_one_name() {
+    let all = json(&["inspect", &archive("29_same_name_modules")]);
+    let modules = all["modules"].as_array().expect("modules");
+    let mut ids: Vec<&str> =
+        modules.iter().filter(|m| m["backend"] == "cpu").filter_map(|m| m["id"].as_str()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["0000", "0002", "0004", "0006"]);
+    let (text, _) = run(&["inspect", &archive("29_same_name_modules")]);
+    assert!(
+        text.contains("4 modules are named jit_fn") && text.contains("(f32[100,64]{1,0}, f32[64,100]{1,0})"),
+        "{text}"
+    );
+}
+
+#[test]
+fn thirty_two_layers() {
+    let text = check(
+        "peak",
+        "31_deep_unrolled",
+        "cpu/deep_step",
+        &[],
+        &["32 × f32[256,512]{1,0} dot_general", "95 × f32[4,64,128]"],
+    );
+    assert!(text.contains("94,077,440 B (89.7 MiB)"), "{text}");
+}
+
+#[test]
+fn work_space_of_libraries() {
+    let text = check("peak", "32_library_calls", "cpu/solve", &[], &["library calls (lapack_sgetrf_ffi"]);
+    assert!(text.contains("what is allocated inside is in no dump"), "{text}");
+}

@@ -1,0 +1,586 @@
+//! What would help most: single changes of the program, each tried by running the analysis, the assigner and the checker
+//! on the program so changed.
+
+use crate::copies::{Copy, CopyKind, copies, trace};
+use crate::donation::{State, WhyNot, donation};
+use crate::hold::hold;
+use crate::peak::{Peak, groups, peak};
+use crate::study::{Program, Study};
+use analysis::{Backend, Facts, Orders, Position, Target};
+use assigner::words::both;
+use assigner::{Assignment, Options};
+use checker::{Plan, Verdict};
+use hlo::{Alias, AliasKind, ComputationId, InstructionId, Module, Opcode, Shape, ShapeIndex};
+use std::collections::HashSet;
+
+/// One change of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// An argument is donated to an output.
+    Donate {
+        /// The parameter's number.
+        parameter: u32,
+        /// Where in it.
+        index: ShapeIndex,
+        /// Where in the result.
+        output: ShapeIndex,
+    },
+    /// All arguments that fit outputs are donated.
+    DonateAll(Vec<(u32, ShapeIndex, ShapeIndex)>),
+    /// An output is not returned.
+    DropOutput {
+        /// Where in the result: an element of its tuple.
+        output: u32,
+    },
+    /// Values are computed right before their first reader.
+    Later(Vec<InstructionId>),
+    /// An instruction runs as soon as it can.
+    Sooner(InstructionId),
+    /// A copy is left out, and its readers read what it copies.
+    DropCopy(InstructionId),
+    /// The same, and an instruction that reads it runs as soon as it can.
+    DropCopyAndRead {
+        /// The copy.
+        copy: InstructionId,
+        /// The late reader.
+        reader: InstructionId,
+    },
+}
+
+/// A change with what it brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// The change.
+    pub change: Change,
+    /// In a sentence.
+    pub words: String,
+    /// All allocations before and after, in bytes.
+    pub total: (u64, u64),
+    /// Temporaries before and after, in bytes.
+    pub temp: (u64, u64),
+    /// Of [`Advice::total`], how many bytes are saved.
+    pub saves: u64,
+}
+
+/// How much work to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Changes that are tried; the most promising come first.
+    pub trials: usize,
+    /// Instructions that are looked at in all trials together: a program of a million is tried a few times only.
+    pub instructions: u64,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Self { trials: 200, instructions: 1_500_000 }
+    }
+}
+
+/// What came of the trials.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Advised {
+    /// Changes that save bytes, the most first.
+    pub advice: Vec<Advice>,
+    /// How many changes were tried.
+    pub tried: usize,
+    /// How many of those would have spoilt the program: without a copy, a value would be lost.
+    pub spoilt: usize,
+    /// How many were left untried for want of effort.
+    pub untried: usize,
+}
+
+/// Tries single changes. `go_on` is told how many are done, of how many, and ends the search with `false`. Needs the
+/// program.
+pub fn advise(study: &Study, effort: Effort, go_on: &mut dyn FnMut(usize, usize) -> bool) -> Advised {
+    let Some(program) = &study.program else { return Advised::default() };
+    let trial = Trial::new(program, study);
+    let Some(before) = trial.measure(&program.module) else { return Advised::default() };
+    let mut candidates = candidates(study, program);
+    let cost = program.module.instructions.len().max(1) as u64;
+    let most = effort.trials.min(usize::try_from(effort.instructions / cost).unwrap_or(usize::MAX)).max(1);
+    let mut out = Advised { untried: candidates.len().saturating_sub(most), ..Advised::default() };
+    candidates.truncate(most);
+    let of = candidates.len();
+    // Copies that can be left out without anything else.
+    let mut dropped: HashSet<InstructionId> = HashSet::new();
+    for (n, change) in candidates.into_iter().enumerate() {
+        if !go_on(n, of) {
+            out.untried += of - n;
+            break;
+        }
+        if matches!(&change, Change::DropCopyAndRead { copy, .. } if dropped.contains(copy)) {
+            continue;
+        }
+        let Some(changed) = apply(program, &change) else { continue };
+        out.tried += 1;
+        let Some(after) = trial.run(&changed) else {
+            out.spoilt += 1;
+            continue;
+        };
+        // A ten-thousandth of the whole is no help.
+        let saves = before.total.saturating_sub(after.total);
+        if saves == 0 || saves.saturating_mul(10_000) < before.total {
+            continue;
+        }
+        if let Change::DropCopy(copy) = change {
+            dropped.insert(copy);
+        }
+        out.advice.push(Advice {
+            words: words(program, &change, before, after),
+            change,
+            total: (before.total, after.total),
+            temp: (before.temp, after.temp),
+            saves,
+        });
+    }
+    out.advice.sort_by(|a, b| {
+        let parts = |a: &Advice| if let Change::Later(ids) = &a.change { ids.len() } else { 1 };
+        b.saves.cmp(&a.saves).then_with(|| parts(a).cmp(&parts(b))).then_with(|| a.words.cmp(&b.words))
+    });
+    // What is part of a better change, or more than one that is as good, is no news.
+    let mut told: Vec<Vec<InstructionId>> = Vec::new();
+    out.advice.retain(|a| {
+        let Change::Later(ids) = &a.change else { return true };
+        let is_known =
+            told.iter().any(|t| ids.iter().all(|i| t.contains(i)) || t.iter().all(|i| ids.contains(i)));
+        if !is_known {
+            told.push(ids.clone());
+        }
+        !is_known
+    });
+    out
+}
+
+#[derive(Clone, Copy)]
+struct Size {
+    total: u64,
+    temp: u64,
+}
+
+/// How changed programs are measured: all in the same way, with guessed orders, so that they compare.
+struct Trial {
+    target: Target,
+    options: Options,
+    /// What the checker says of the program as it is; changes may not make it worse.
+    forced: usize,
+}
+
+impl Trial {
+    fn new(program: &Program, study: &Study) -> Self {
+        let mut out = Self { target: program.facts.target.clone(), options: Options::default(), forced: 0 };
+        if let Some((assignment, _)) = &study.ours {
+            out.forced = check(&program.module, &program.facts, assignment).unwrap_or(0);
+        }
+        out
+    }
+
+    fn assigned(&self, module: &Module) -> Option<(Facts, Assignment)> {
+        let orders = Orders::guess(module, &self.target);
+        let facts = Facts::new(module, orders, self.target.clone()).ok()?;
+        let (assignment, _) = assigner::assign(module, &facts, &facts.ranges, &self.options);
+        Some((facts, assignment))
+    }
+
+    fn measure(&self, module: &Module) -> Option<Size> {
+        let (_, assignment) = self.assigned(module)?;
+        Some(size(&assignment))
+    }
+
+    /// The size of a changed program; `None` if it is no longer right.
+    fn run(&self, module: &Module) -> Option<Size> {
+        let (facts, assignment) = self.assigned(module)?;
+        let forced = check(module, &facts, &assignment)?;
+        (forced <= self.forced && !returns_read_only(module, &facts)).then(|| size(&assignment))
+    }
+}
+
+/// Is a part of the result an argument that is not donated, or a constant? XLA returns a copy of it (11.5, 3).
+fn returns_read_only(module: &Module, facts: &Facts) -> bool {
+    let donated: HashSet<(u32, &ShapeIndex)> =
+        module.input_output_alias.iter().map(|a| (a.parameter, &a.parameter_index)).collect();
+    facts.values().filter(|v| v.live_out).any(|v| {
+        let at = v.defined_at();
+        let instruction = module.instruction(at.instruction);
+        let places = module.shapes.subshapes(instruction.shape);
+        let Some(place) = places.get(at.sub as usize).filter(|p| module.shapes.is_array(p.shape)) else {
+            return false;
+        };
+        match module.parameter_number(at.instruction) {
+            Some(number) => {
+                instruction.computation == module.entry && !donated.contains(&(number, &place.index))
+            }
+            None => instruction.opcode == Opcode::Constant,
+        }
+    })
+}
+
+fn size(assignment: &Assignment) -> Size {
+    let sum = |temp_only: bool| {
+        let of = assignment.allocations.iter().filter(|a| !temp_only || a.is_preallocated_temp());
+        crate::peak::sum(of.map(|a| a.size))
+    };
+    Size { total: sum(false), temp: sum(true) }
+}
+
+/// How many values the program itself loses; `None` if the assignment loses one, or if that could not be found out.
+fn check(module: &Module, facts: &Facts, assignment: &Assignment) -> Option<usize> {
+    let text = dumps::buffer_assignment(module, facts, assignment);
+    let plan = Plan::parse(&text).ok()?;
+    let backend = match facts.target.backend {
+        Backend::Cpu => checker::Backend::Cpu,
+        Backend::Gpu => checker::Backend::Gpu,
+        Backend::Tpu => checker::Backend::Tpu,
+    };
+    let bound = |instruction, sub| {
+        let value = facts.dataflow.unique_at(Position { instruction, sub })?;
+        Some(facts.value(value).buffer.0)
+    };
+    let report = checker::check_bound(module, &plan, &checker::Options::new(backend), &bound).ok()?;
+    match report.verdict {
+        Verdict::Right(_) | Verdict::NotFullyExplored(_) => Some(report.forced.len()),
+        // A fusion that reads one value twice is the same with and without the change.
+        Verdict::Wrong(v)
+            if matches!(*v, checker::Violation::OverOperand { is_second_reading: true, .. }) =>
+        {
+            Some(report.forced.len())
+        }
+        Verdict::Wrong(_) => None,
+    }
+}
+
+/// What is worth a trial, the most promising first.
+fn candidates(study: &Study, program: &Program) -> Vec<Change> {
+    let found = peak(study);
+    let mut out: Vec<(u64, Change)> = Vec::new();
+    donations(study, &mut out);
+    for c in copies(study).into_iter().filter(|c| c.kind == CopyKind::Plain && c.bytes > 0) {
+        drop_copy(program, &c, &mut out);
+    }
+    moves(study, program, &found, &mut out);
+    out.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    let mut seen = HashSet::new();
+    out.into_iter().map(|(_, change)| change).filter(|c| seen.insert(c.clone())).collect()
+}
+
+fn donations(study: &Study, out: &mut Vec<(u64, Change)>) {
+    let Some(table) = donation(study) else { return };
+    let mut all = Vec::new();
+    let mut sum = 0u64;
+    let mut used: Vec<&ShapeIndex> = Vec::new();
+    for a in &table.arguments {
+        let fits: Vec<&ShapeIndex> = match &a.state {
+            State::NotOffered(fits) => fits.iter().collect(),
+            State::NotTaken(why) => why
+                .iter()
+                .filter(|(_, w)| matches!(w, WhyNot::Nothing | WhyNot::Shape))
+                .map(|(o, _)| o)
+                .collect(),
+            State::Taken { .. } => continue,
+        };
+        // The same shape first: that is what can be donated without a reinterpretation.
+        let is_same = |o: &&&ShapeIndex| table.outputs.iter().any(|x| x.index == ***o && x.shape == a.shape);
+        let free = || fits.iter().filter(|o| !used.contains(*o));
+        let Some(output) = free().find(is_same).or_else(|| free().next()).copied() else { continue };
+        out.push((
+            a.bytes,
+            Change::Donate { parameter: a.parameter, index: a.index.clone(), output: output.clone() },
+        ));
+        sum = sum.saturating_add(a.bytes);
+        used.push(output);
+        all.push((a.parameter, a.index.clone(), output.clone()));
+    }
+    if all.len() > 1 {
+        out.push((sum, Change::DonateAll(all)));
+    }
+    for o in table.outputs.iter().filter(|o| o.copy_of.is_some()) {
+        if let [element] = o.index.0[..] {
+            out.push((o.bytes, Change::DropOutput { output: element }));
+        }
+    }
+}
+
+fn drop_copy(program: &Program, c: &Copy, out: &mut Vec<(u64, Change)>) {
+    if program.module.instruction(c.instruction).opcode != Opcode::Copy {
+        return;
+    }
+    out.push((c.bytes, Change::DropCopy(c.instruction)));
+    // Whoever reads it, or what it copies, while another one writes over that.
+    let value = |i| crate::hold::value_at(program, i, 0);
+    let readers: HashSet<InstructionId> = [value(c.instruction), value(c.of)]
+        .into_iter()
+        .flatten()
+        .flat_map(|v| program.facts.value(v).uses.iter().map(|u| u.user))
+        .filter(|u| {
+            *u != c.instruction && *u != program.module.root(program.module.instruction(*u).computation)
+        })
+        .collect();
+    let mut readers: Vec<InstructionId> = readers.into_iter().collect();
+    readers.sort_unstable();
+    for reader in readers.into_iter().take(8) {
+        out.push((c.bytes, Change::DropCopyAndRead { copy: c.instruction, reader }));
+    }
+}
+
+fn moves(study: &Study, program: &Program, found: &Peak, out: &mut Vec<(u64, Change)>) {
+    let movable = |i: InstructionId| {
+        !matches!(
+            program.module.instruction(i).opcode,
+            Opcode::Parameter | Opcode::Constant | Opcode::While | Opcode::Conditional
+        )
+    };
+    for space in &found.spaces {
+        let waits = |row: usize| -> Option<InstructionId> {
+            let h = hold(study, row)?;
+            let id = study.rows[row].instruction.filter(|i| movable(*i))?;
+            (h.range.0 <= space.step && h.first_use?.1 > space.step).then_some(id)
+        };
+        for slot in space.slots.iter().take(40) {
+            let row = slot.rows[0];
+            if let Some(id) = waits(row) {
+                out.push((slot.size, Change::Later(vec![id])));
+            }
+            if let Some(h) = hold(study, row) {
+                for reader in h.last_readers.iter().filter(|r| movable(**r)).take(2) {
+                    if h.range.1 > space.step {
+                        out.push((slot.size, Change::Sooner(*reader)));
+                    }
+                }
+            }
+        }
+        for group in groups(study, &space.slots) {
+            let mut all: Vec<InstructionId> =
+                group.slots.iter().filter_map(|s| waits(space.slots[*s].rows[0])).collect();
+            all.sort_unstable();
+            all.dedup();
+            if all.len() > 1 {
+                out.push((group.bytes, Change::Later(all)));
+            }
+        }
+        // Everything that waits, of whatever kind.
+        let mut all: Vec<InstructionId> = space.slots.iter().filter_map(|s| waits(s.rows[0])).collect();
+        all.sort_unstable();
+        all.dedup();
+        if all.len() > 1 {
+            out.push((space.live, Change::Later(all)));
+        }
+    }
+}
+
+/// The program so changed; `None` if the change cannot be made.
+#[must_use]
+pub fn apply(program: &Program, change: &Change) -> Option<Module> {
+    let mut module = program.module.clone();
+    match change {
+        Change::Donate { parameter, index, output } => donate(&mut module, *parameter, index, output),
+        Change::DonateAll(all) => {
+            for (parameter, index, output) in all {
+                donate(&mut module, *parameter, index, output);
+            }
+        }
+        Change::DropOutput { output } => drop_output(&mut module, *output)?,
+        Change::Later(ids) => {
+            for id in ids.iter().rev() {
+                later(&mut module, *id)?;
+            }
+        }
+        Change::Sooner(id) => sooner(&mut module, *id)?,
+        Change::DropCopy(copy) => leave_out(&mut module, *copy)?,
+        Change::DropCopyAndRead { copy, reader } => {
+            leave_out(&mut module, *copy)?;
+            sooner(&mut module, *reader)?;
+        }
+    }
+    // Printed and read again, so that nothing of the old module is left over.
+    hlo::read_owned(hlo::print(&module)).complete().ok()
+}
+
+fn donate(module: &mut Module, parameter: u32, index: &ShapeIndex, output: &ShapeIndex) {
+    module.input_output_alias.push(Alias {
+        output: output.clone(),
+        parameter,
+        parameter_index: index.clone(),
+        kind: AliasKind::May,
+    });
+    let entries: Vec<String> = module
+        .input_output_alias
+        .iter()
+        .map(|a| {
+            let kind = if a.kind == AliasKind::Must { "must" } else { "may" };
+            format!("{}: ({}, {}, {kind}-alias)", a.output, a.parameter, a.parameter_index)
+        })
+        .collect();
+    set_header(module, "input_output_alias", &format!("{{ {} }}", entries.join(", ")));
+}
+
+fn set_header(module: &mut Module, name: &str, value: &str) {
+    let value = module.add_text(value);
+    match module.header.iter().position(|a| module.str(a.name) == name) {
+        Some(i) => module.header[i].value = value,
+        None => {
+            let name = module.add_text(name);
+            module.header.push(hlo::Attribute { name, value });
+        }
+    }
+}
+
+fn drop_output(module: &mut Module, element: u32) -> Option<()> {
+    let root = module.root(module.entry);
+    if module.instruction(root).opcode != Opcode::Tuple {
+        return None;
+    }
+    let mut operands = module.operands(root).to_vec();
+    if operands.len() < 2 || element as usize >= operands.len() {
+        return None;
+    }
+    let Shape::Tuple(mut elements) = module.shapes.get(module.instruction(root).shape).clone() else {
+        return None;
+    };
+    let dropped = operands.remove(element as usize);
+    elements.remove(element as usize);
+    let shape = module.shapes.intern_tuple(&elements).ok()?;
+    module.set_operands(root, &operands);
+    module.set_shape(root, shape);
+    for a in &mut module.input_output_alias {
+        if let Some(first) = a.output.0.first_mut()
+            && *first > element
+        {
+            *first -= 1;
+        } else if a.output.0.first() == Some(&element) {
+            return None;
+        }
+    }
+    let aliases = std::mem::take(&mut module.input_output_alias);
+    drop_headers(module, &["input_output_alias", "entry_computation_layout"]);
+    for a in aliases {
+        donate(module, a.parameter, &a.parameter_index, &a.output);
+    }
+    remove_unread(module, dropped);
+    Some(())
+}
+
+fn drop_headers(module: &mut Module, names: &[&str]) {
+    let keep: Vec<bool> = module.header.iter().map(|a| !names.contains(&module.str(a.name))).collect();
+    let mut keep = keep.into_iter();
+    module.header.retain(|_| keep.next().unwrap_or(true));
+}
+
+/// Takes an instruction away if nobody reads it, and then what it read.
+fn remove_unread(module: &mut Module, id: InstructionId) {
+    let mut open = vec![id];
+    while let Some(id) = open.pop() {
+        let computation = module.instruction(id).computation;
+        let is_read = module.computation(computation).instructions.iter().any(|i| {
+            *i != id && (module.operands(*i).contains(&id) || module.control_predecessors(*i).contains(&id))
+        });
+        let opcode = module.instruction(id).opcode;
+        if is_read || module.root(computation) == id || opcode == Opcode::Parameter {
+            continue;
+        }
+        let operands = module.operands(id).to_vec();
+        module.computations[computation.index()].instructions.retain(|i| *i != id);
+        open.extend(operands);
+    }
+}
+
+fn position(module: &Module, c: ComputationId, id: InstructionId) -> Option<usize> {
+    module.computation(c).instructions.iter().position(|i| *i == id)
+}
+
+/// Moves an instruction to right before the first that waits for it.
+fn later(module: &mut Module, id: InstructionId) -> Option<()> {
+    let c = module.instruction(id).computation;
+    let at = position(module, c, id)?;
+    let waits = |i: &InstructionId| {
+        module.operands(*i).contains(&id) || module.control_predecessors(*i).contains(&id)
+    };
+    let list = &module.computation(c).instructions;
+    let first = (at + 1..list.len()).find(|n| waits(&list[*n]))?;
+    let list = &mut module.computations[c.index()].instructions;
+    let moved = list.remove(at);
+    list.insert(first - 1, moved);
+    Some(())
+}
+
+/// Moves an instruction to right behind the last that it waits for, and before it whatever it alone reads.
+fn sooner(module: &mut Module, id: InstructionId) -> Option<()> {
+    let c = module.instruction(id).computation;
+    let at = position(module, c, id)?;
+    let waits_for: Vec<InstructionId> =
+        module.operands(id).iter().chain(module.control_predecessors(id)).copied().collect();
+    let list = &module.computation(c).instructions;
+    let behind =
+        waits_for.iter().filter_map(|i| list[..at].iter().position(|x| x == i)).max().map_or(0, |n| n + 1);
+    let list = &mut module.computations[c.index()].instructions;
+    let moved = list.remove(at);
+    list.insert(behind, moved);
+    Some(())
+}
+
+/// Leaves a copy out: its readers read what it copies.
+fn leave_out(module: &mut Module, copy: InstructionId) -> Option<()> {
+    let source = *module.operands(copy).first()?;
+    let c = module.instruction(copy).computation;
+    if module.root(c) == copy || module.instruction(copy).shape != module.instruction(source).shape {
+        return None;
+    }
+    for i in module.computation(c).instructions.clone() {
+        if module.operands(i).contains(&copy) {
+            let operands: Vec<InstructionId> =
+                module.operands(i).iter().map(|o| if *o == copy { source } else { *o }).collect();
+            module.set_operands(i, &operands);
+        }
+        if module.control_predecessors(i).contains(&copy) {
+            return None;
+        }
+    }
+    module.computations[c.index()].instructions.retain(|i| *i != copy);
+    Some(())
+}
+
+fn words(program: &Program, change: &Change, before: Size, after: Size) -> String {
+    let module = &program.module;
+    let name = |i: InstructionId| module.name_of(i);
+    let first = |i: InstructionId| {
+        let c = module.instruction(i).computation;
+        let list = &module.computation(c).instructions;
+        list.iter().find(|r| module.operands(**r).contains(&i)).map_or("its reader", |r| name(*r))
+    };
+    let what = match change {
+        Change::Donate { parameter, index, output } => {
+            let index = if index.is_root() { String::new() } else { index.to_string() };
+            format!("Donate argument {parameter}{index} to output {output}")
+        }
+        Change::DonateAll(all) => format!("Donate all {} arguments that fit outputs", all.len()),
+        Change::DropOutput { output } => {
+            format!("Do not return output {{{output}}}, which is a plain copy of an argument")
+        }
+        Change::Later(ids) => match ids[..] {
+            [one] => format!("Compute {} right before {}", name(one), first(one)),
+            _ => format!(
+                "Compute each of {} values ({}, ...) right before its first reader",
+                ids.len(),
+                ids.iter().take(3).map(|i| name(*i)).collect::<Vec<_>>().join(", ")
+            ),
+        },
+        Change::Sooner(id) => format!("Run {} as soon as its operands are there", name(*id)),
+        Change::DropCopy(copy) => format!(
+            "Do without {}: its readers can read {}",
+            name(*copy),
+            module.operands(*copy).first().map_or("its operand", |o| name(trace(module, *o)))
+        ),
+        Change::DropCopyAndRead { copy, reader } => {
+            format!(
+                "Run {} as soon as its operands are there, then {} is not needed",
+                name(*reader),
+                name(*copy)
+            )
+        }
+    };
+    let temp = if before.temp > after.temp {
+        format!(", temporaries {} instead of {}", both(after.temp), both(before.temp))
+    } else {
+        String::new()
+    };
+    format!("{what}: saves {}{temp}.", both(before.total - after.total))
+}

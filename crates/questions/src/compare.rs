@@ -1,0 +1,310 @@
+//! Two assignments of programs that are nearly the same: values matched by name where that holds, else by shape, operation
+//! and scope, since names change from build to build.
+
+use crate::copies::copies;
+use crate::donation::{State, donation};
+use crate::origin::without_numbers;
+use crate::peak::{Peak, groups, peak};
+use crate::study::{Role, Row, Study};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// How two values were matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    /// Same name and same shape.
+    Name,
+    /// Same shape, operation, scope and source line, and the same rank among those.
+    Origin,
+    /// Same operation and scope; the shape differs.
+    Scope,
+}
+
+/// A value of the left side and one of the right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// Index into the left study's rows.
+    pub left: usize,
+    /// Index into the right study's rows.
+    pub right: usize,
+    /// How they were matched.
+    pub by: By,
+}
+
+/// Bytes of one group on both sides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shift {
+    /// `N × shape operation scope`, without the count.
+    pub what: String,
+    /// How many, left and right.
+    pub count: (usize, usize),
+    /// Bytes, left and right.
+    pub bytes: (u64, u64),
+}
+
+/// Two assignments side by side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// The peaks.
+    pub peaks: (Peak, Peak),
+    /// Values that were matched.
+    pub matched: Vec<Match>,
+    /// Of these, those that take another number of bytes or have another owner, the largest difference first: indices
+    /// into `matched`.
+    pub changed: Vec<usize>,
+    /// Rows that only the left side has, the largest first.
+    pub vanished: Vec<usize>,
+    /// Rows that only the right side has, the largest first.
+    pub appeared: Vec<usize>,
+    /// What is alive at the two peaks of the temporaries, by group, the largest difference first; equal ones are left out.
+    pub at_peak: Vec<Shift>,
+    /// Copies and the bytes that they write, left and right, each with its loops.
+    pub copies: Option<((usize, u64), (usize, u64))>,
+    /// Copies by what they copy, that only one side has: name and bytes.
+    pub copies_gained: Vec<(String, u64)>,
+    /// The same for copies that only the left side has.
+    pub copies_lost: Vec<(String, u64)>,
+    /// Arguments that an output takes on the right side only: their numbers.
+    pub donations_gained: Vec<u32>,
+    /// The same for the left side only.
+    pub donations_lost: Vec<u32>,
+}
+
+/// Compares two assignments.
+#[must_use]
+pub fn compare(left: &Study, right: &Study) -> Comparison {
+    let matched = matches(left, right);
+    let rows = |m: &Match| (&left.rows[m.left], &right.rows[m.right]);
+    let owner = |study: &Study, row: &Row| study.slab(row).role;
+    let mut changed: Vec<usize> = (0..matched.len())
+        .filter(|i| {
+            let (l, r) = rows(&matched[*i]);
+            l.size != r.size || owner(left, l) != owner(right, r)
+        })
+        .collect();
+    changed.sort_by_key(|i| {
+        let (l, r) = rows(&matched[*i]);
+        (std::cmp::Reverse(l.size.abs_diff(r.size).max(l.size.max(r.size) / 4)), *i)
+    });
+    let rest = |study: &Study, is_matched: &dyn Fn(usize) -> bool| {
+        let mut rest: Vec<usize> =
+            (0..study.rows.len()).filter(|i| !is_matched(*i) && !study.rows[*i].is_tuple).collect();
+        rest.sort_by_key(|i| (std::cmp::Reverse(study.rows[*i].size), *i));
+        rest
+    };
+    let mut left_matched = vec![false; left.rows.len()];
+    let mut right_matched = vec![false; right.rows.len()];
+    for m in &matched {
+        left_matched[m.left] = true;
+        right_matched[m.right] = true;
+    }
+    let peaks = (peak(left), peak(right));
+    let at_peak = shifts(left, right, &peaks);
+    let mut out = Comparison {
+        vanished: rest(left, &|i| left_matched[i]),
+        appeared: rest(right, &|i| right_matched[i]),
+        peaks,
+        changed,
+        matched,
+        at_peak,
+        copies: None,
+        copies_gained: Vec::new(),
+        copies_lost: Vec::new(),
+        donations_gained: Vec::new(),
+        donations_lost: Vec::new(),
+    };
+    copies_of_both(left, right, &mut out);
+    donations_of_both(left, right, &mut out);
+    out
+}
+
+/// What a value is known by when names change.
+type Key = [String; 4];
+
+/// Shape, operation, scope and source of a value.
+fn key(row: &Row) -> Key {
+    let shape = row.shape.split('{').next().unwrap_or("").to_owned();
+    [
+        shape,
+        row.origin.operation().to_owned(),
+        inner_scope(row.origin.scope()).to_owned(),
+        row.origin.source_words(),
+    ]
+}
+
+/// A scope without the name of the function that was compiled, which often is what differs.
+fn inner_scope(scope: &str) -> &str {
+    let is_function = scope.starts_with("jit(") || scope.starts_with("pjit(") || scope.starts_with("pmap(");
+    let mut depth = 0i32;
+    for (i, c) in scope.char_indices().filter(|_| is_function) {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            '/' if depth == 0 => return &scope[i + 1..],
+            _ => {}
+        }
+    }
+    if is_function { "" } else { scope }
+}
+
+fn matches(left: &Study, right: &Study) -> Vec<Match> {
+    let mut out = Vec::new();
+    let mut free_left = vec![true; left.rows.len()];
+    let mut free_right = vec![true; right.rows.len()];
+    let mut pair = |l: usize, r: usize, by: By, free_left: &mut Vec<bool>, free_right: &mut Vec<bool>| {
+        free_left[l] = false;
+        free_right[r] = false;
+        out.push(Match { left: l, right: r, by });
+    };
+    // By name, where shape and origin do not say otherwise: names are reused for other things.
+    let by_name: FxHashMap<_, usize> = right.rows.iter().enumerate().map(|(i, r)| (&r.name, i)).collect();
+    for (l, row) in left.rows.iter().enumerate() {
+        if let Some(&r) = by_name.get(&row.name) {
+            let other = &right.rows[r];
+            let is_same = key(row)[..3] == key(other)[..3];
+            if is_same && free_right[r] {
+                pair(l, r, By::Name, &mut free_left, &mut free_right);
+            }
+        }
+    }
+    // By origin, in the order in which they are written.
+    let mut pass = |by: By, key: &dyn Fn(&Row) -> Option<Key>| {
+        let mut theirs: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
+        let order = |study: &Study, free: &[bool]| {
+            let mut all: Vec<usize> = (0..study.rows.len()).filter(|i| free[*i]).collect();
+            all.sort_by_key(|i| (study.rows[*i].range.map_or(u32::MAX, |r| r.0), *i));
+            all
+        };
+        for r in order(right, &free_right).into_iter().rev() {
+            if let Some(k) = key(&right.rows[r]) {
+                theirs.entry(k).or_default().push(r);
+            }
+        }
+        for l in order(left, &free_left) {
+            let found = key(&left.rows[l]).and_then(|k| theirs.get_mut(&k)?.pop());
+            if let Some(r) = found {
+                pair(l, r, by, &mut free_left, &mut free_right);
+            }
+        }
+    };
+    let has_origin = |r: &Row| !r.origin.op_name.is_empty();
+    pass(By::Origin, &|r| has_origin(r).then(|| key(r)));
+    pass(By::Origin, &|r| {
+        let [shape, operation, scope, _] = key(r);
+        has_origin(r).then(|| [shape, operation, scope, String::new()])
+    });
+    pass(By::Scope, &|r| {
+        let [_, operation, scope, source] = key(r);
+        has_origin(r).then(|| [String::new(), operation, without_numbers(&scope), source])
+    });
+    // What has no origin: by shape, opcode, and the stem of its name.
+    pass(By::Origin, &|r| {
+        let [shape, operation, ..] = key(r);
+        let stem = format!("{}{}", without_numbers(&r.name.instruction), r.name.index);
+        (!has_origin(r)).then_some([shape, operation, stem, String::new()])
+    });
+    out.sort_by_key(|m| m.left);
+    out
+}
+
+fn shifts(left: &Study, right: &Study, peaks: &(Peak, Peak)) -> Vec<Shift> {
+    let mut by_what: BTreeMap<String, Shift> = BTreeMap::new();
+    let mut add = |study: &Study, peak: &Peak, is_left: bool| {
+        for space in &peak.spaces {
+            for g in groups(study, &space.slots) {
+                let shape = g.shape.split('{').next().unwrap_or("");
+                let place = if space.color == 0 {
+                    String::new()
+                } else {
+                    format!(" in memory space {}", space.color)
+                };
+                let what = [shape, &g.operation, inner_scope(&g.scope)]
+                    .iter()
+                    .filter(|s| !s.is_empty())
+                    .copied()
+                    .collect::<Vec<_>>();
+                let what = format!("{}{place}", what.join(" "));
+                let shift =
+                    by_what.entry(what.clone()).or_insert(Shift { what, count: (0, 0), bytes: (0, 0) });
+                let (count, bytes) = if is_left {
+                    (&mut shift.count.0, &mut shift.bytes.0)
+                } else {
+                    (&mut shift.count.1, &mut shift.bytes.1)
+                };
+                *count += g.slots.len();
+                *bytes = bytes.saturating_add(g.bytes);
+            }
+        }
+    };
+    add(left, &peaks.0, true);
+    add(right, &peaks.1, false);
+    let mut out: Vec<Shift> = by_what.into_values().filter(|s| s.bytes.0 != s.bytes.1).collect();
+    out.sort_by_key(|s| std::cmp::Reverse(s.bytes.0.abs_diff(s.bytes.1)));
+    out
+}
+
+fn copies_of_both(left: &Study, right: &Study, out: &mut Comparison) {
+    if left.program.is_none() || right.program.is_none() {
+        return;
+    }
+    let list = |study: &Study| -> Vec<(String, String, u64)> {
+        let Some(program) = &study.program else { return Vec::new() };
+        copies(study)
+            .iter()
+            .map(|c| {
+                let shape = program.module.shapes.short(program.module.instruction(c.instruction).shape);
+                let of = without_numbers(program.module.name_of(c.of));
+                let written = c.bytes.saturating_mul(c.runs.unwrap_or(1));
+                (
+                    format!("{of} {shape} {}", c.kind.words()),
+                    program.module.name_of(c.instruction).to_owned(),
+                    written,
+                )
+            })
+            .collect()
+    };
+    let (l, r) = (list(left), list(right));
+    let sum = |all: &[(String, String, u64)]| (all.len(), crate::peak::sum(all.iter().map(|c| c.2)));
+    out.copies = Some((sum(&l), sum(&r)));
+    let only = |of: &[(String, String, u64)], other: &[(String, String, u64)]| -> Vec<(String, u64)> {
+        let mut count: FxHashMap<&str, usize> = FxHashMap::default();
+        for (k, ..) in other {
+            *count.entry(k).or_default() += 1;
+        }
+        of.iter()
+            .filter(|(k, ..)| match count.get_mut(k.as_str()).filter(|n| **n > 0) {
+                Some(n) => {
+                    *n -= 1;
+                    false
+                }
+                None => true,
+            })
+            .map(|(_, name, bytes)| (name.clone(), *bytes))
+            .collect()
+    };
+    out.copies_gained = only(&r, &l);
+    out.copies_lost = only(&l, &r);
+}
+
+fn donations_of_both(left: &Study, right: &Study, out: &mut Comparison) {
+    let taken = |study: &Study| -> Vec<u32> {
+        let arguments = donation(study).map(|d| d.arguments).unwrap_or_default();
+        let from_program: Vec<u32> = arguments
+            .iter()
+            .filter(|a| matches!(a.state, State::Taken { .. }))
+            .map(|a| a.parameter)
+            .collect();
+        if study.program.is_some() {
+            return from_program;
+        }
+        study
+            .slabs
+            .iter()
+            .filter(|s| s.role == Role::Argument && s.maybe_live_out)
+            .filter_map(|s| s.parameter.as_ref().map(|p| p.0))
+            .collect()
+    };
+    let (l, r) = (taken(left), taken(right));
+    out.donations_gained = r.iter().copied().filter(|p| !l.contains(p)).collect();
+    out.donations_lost = l.iter().copied().filter(|p| !r.contains(p)).collect();
+}
