@@ -522,18 +522,13 @@ fn pass(module: &Module, orders: &Orders, target: &Target) -> (String, (usize, u
     else {
         return ("Copy insertion cannot run on this module.".to_owned(), (0, 0));
     };
-    let stand_in = |i: &InstructionId| o.copies.iter().any(|c| c.in_place_of.contains(i));
     let put: Vec<_> = o
         .copies
         .iter()
         .filter(|c| c.fate == Fate::Stayed && c.rule != Rule::Given && c.in_place_of.is_empty())
         .collect();
-    let out: Vec<String> = o
-        .copies
-        .iter()
-        .filter(|c| c.rule == Rule::Given && c.fate != Fate::Stayed && !stand_in(&c.copy))
-        .map(|c| o.history.name_of(c.copy).to_owned())
-        .collect();
+    let out: Vec<String> =
+        copy_insertion::needless(&o).into_iter().map(|i| o.history.name_of(i).to_owned()).collect();
     let copies = |n: usize| if n == 1 { "a copy".to_owned() } else { format!("{n} copies") };
     let counts = (put.len(), out.len());
     let words = match (put.first(), out.is_empty()) {

@@ -681,7 +681,7 @@ mod tests {
         let expected = [
             "update: copy in-place-operand copy.1, copy.1 donated-parameter x.1",
             "pop: copy in-place-operand copy.1, copy.1 donated-parameter q.1",
-            "idle: copy in-place-operand copy.3, copy.2 branch-result copy.3, copy.4 donated-output cond.1.clone{0}",
+            "idle: copy in-place-operand x.5, copy.2 branch-result x.5, copy.4 donated-output cond.1.clone{0}",
             "swap: copy.4 loop-parameter arg_tuple.1{1}, copy.5 loop-parameter arg_tuple.1{2}, \
              copy.7 loop-result copy.5, copy.8 loop-result broadcast_add_fusion, copy.13 read-only constant.7",
             "late: copy donated-parameter x.1",

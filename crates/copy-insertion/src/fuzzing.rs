@@ -1,6 +1,6 @@
 //! Bodies of fuzz targets, here so that tests run them too.
 
-use crate::{Options, RegionAnalysis, Stage, guess_orders, insert_copies, suggest, words};
+use crate::{Options, RegionAnalysis, Stage, guess_orders, insert_copies, needless, retrace, suggest, words};
 use analysis::Target;
 
 /// Whatever the bytes are, the pass ends; what it gives reads back as a module, and can be explained.
@@ -34,6 +34,8 @@ pub fn copies_of_anything(bytes: &[u8]) {
                 assert!(!words::story(&outcome.history, story).is_empty());
             }
             if stop_after == Stage::After {
+                let told = retrace(&module, &orders, &target, options).expect("it ran before");
+                assert!(needless(&told.outcome).len() <= needless(&outcome).len());
                 for s in suggest(&module, &orders, &target, options, &outcome).iter().flatten() {
                     assert!(s.bytes[1] < s.bytes[0]);
                     assert!(!words::suggestion(&module, s).is_empty());

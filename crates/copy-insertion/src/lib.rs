@@ -13,7 +13,8 @@
 //!    over or returned, and each result needs a buffer of its own (11.5).
 //!
 //! Each copy has a [`CopyStory`]: the rule that made it, the attempts to remove it, and if it stays the two values that would
-//! clash and who reads too late. [`suggest`] looks for what would let it go, and gives only what it has tried.
+//! clash and who reads too late. [`suggest`] looks for what would let it go, and gives only what it has tried. [`retrace`] tells
+//! of the copies that a compiled module has.
 //!
 //! ```
 //! let module = hlo::read(
@@ -58,11 +59,13 @@ mod draft;
 pub mod fuzzing;
 mod region;
 mod remove;
+mod retrace;
 mod special;
 mod story;
 mod suggest;
 pub mod words;
 
+pub use retrace::{Retraced, needless, retrace};
 pub use story::{
     Attempt, AttemptOutcome, Clash, CopyStory, Fate, Late, LateRead, Place, Refusal, Rule, Until,
 };
@@ -254,7 +257,7 @@ pub fn insert_copies(
                 stands_as,
                 of: m.of,
                 in_place_of: replacements.remove(&id).unwrap_or_default(),
-                protects: removal.protects.remove(&id),
+                protects: removal.protects.remove(&id).map(|p| standing(p, &removal)),
                 bytes: target.bytes(&draft.module.shapes, draft.shape(id)),
                 rule: m.rule,
                 attempts: removal.attempts.remove(&id).unwrap_or_default(),
@@ -270,6 +273,16 @@ pub fn insert_copies(
     let mut replaced: Vec<_> = removal.removed.into_iter().collect();
     replaced.sort_unstable();
     Ok(Outcome { module, orders, history: draft.module, copies, replaced })
+}
+
+/// A place whose instruction was removed is where its value comes from.
+fn standing(place: Place, removal: &remove::Removal) -> Place {
+    let mut at = place.instruction;
+    while let Some(next) = removal.removed.get(&at) {
+        at = *next;
+    }
+    // Only arrays are copied, and what is copied may be a part of a tuple that is taken out beforehand.
+    if at == place.instruction { place } else { Place { instruction: at, index: hlo::ShapeIndex::default() } }
 }
 
 /// By copy that stays: the copies of the module that were removed beside it.

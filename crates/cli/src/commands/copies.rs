@@ -4,8 +4,8 @@ use crate::input::{AssignmentArguments, ModuleArguments, Unanalysed};
 use crate::{Answer, Failure, say};
 use assigner::words::both;
 use copy_insertion::{
-    Change, Clash, CopyStory, Fate, Late, Options, Outcome, Place, Refusal, RegionAnalysis, Rule, Stage,
-    Suggestion, Until, insert_copies, suggest, words,
+    Change, Clash, CopyStory, Fate, Late, Options, Outcome, Place, Refusal, RegionAnalysis, Retraced, Rule,
+    Stage, Suggestion, Until, insert_copies, needless, retrace, suggest, words,
 };
 use hlo::Module;
 use serde_json::{Value, json};
@@ -54,11 +54,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let region_analysis =
         if arguments.region_analysis { RegionAnalysis::Always } else { RegionAnalysis::Never };
     let options = Options { region_analysis, stop_after: arguments.stage };
-    let outcome = insert_copies(module, orders, target, options)
-        .map_err(|e| arguments.module.failure(module, e.instruction(), &e.describe(module)))?;
+    let failure =
+        |e: copy_insertion::Error| arguments.module.failure(module, e.instruction(), &e.describe(module));
     if !arguments.explain {
+        let outcome = insert_copies(module, orders, target, options).map_err(failure)?;
         return say(&hlo::print(&outcome.module));
     }
+    let Retraced { module, orders, outcome } = retrace(module, orders, target, options).map_err(failure)?;
+    let (module, orders) = (&module, &orders);
     let suggestions = suggest(module, orders, target, options, &outcome);
     let stayed: Vec<(&CopyStory, &Vec<Suggestion>)> =
         outcome.copies.iter().zip(&suggestions).filter(|(s, _)| s.fate == Fate::Stayed).collect();
@@ -152,6 +155,10 @@ fn in_words(module: &Module, outcome: &Outcome, stayed: &[(&CopyStory, &Vec<Sugg
         count(Fate::Removed),
         count(Fate::Dead)
     );
+    let needless = names_of_needless(outcome);
+    if !needless.is_empty() {
+        _ = writeln!(out, "The module has copies that the pass would take out: {}.", needless.join(", "));
+    }
     for (story, suggestions) in stayed {
         _ = write!(out, "\n{}", words::story(&outcome.history, story));
         for s in *suggestions {
@@ -164,6 +171,10 @@ fn in_words(module: &Module, outcome: &Outcome, stayed: &[(&CopyStory, &Vec<Sugg
     out
 }
 
+fn names_of_needless(outcome: &Outcome) -> Vec<&str> {
+    needless(outcome).into_iter().map(|i| outcome.history.name_of(i)).collect()
+}
+
 fn in_json(module: &Module, outcome: &Outcome, stayed: &[(&CopyStory, &Vec<Suggestion>)]) -> Value {
     let count = |fate: Fate| outcome.copies.iter().filter(|s| s.fate == fate).count();
     let list: Vec<Value> = stayed.iter().map(|(story, s)| told(module, &outcome.history, story, s)).collect();
@@ -172,6 +183,7 @@ fn in_json(module: &Module, outcome: &Outcome, stayed: &[(&CopyStory, &Vec<Sugge
         "bytes": stayed.iter().map(|(s, _)| s.bytes).sum::<u64>(),
         "removed": count(Fate::Removed),
         "dead": count(Fate::Dead),
+        "needless": names_of_needless(outcome),
         "copies": list,
     })
 }
