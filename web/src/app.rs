@@ -30,6 +30,7 @@ pub fn App() -> impl IntoView {
         <header class="masthead">
             <p class="brand">"Bufferscope"</p>
             <h1>"How every value gets an address"</h1>
+            <a class="other-page" href="lab.html">"Open your own dump: the lab"</a>
             <ThemeToggle />
         </header>
         <Hatch />

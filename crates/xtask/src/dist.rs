@@ -87,7 +87,8 @@ pub(crate) fn build(options: &Options) -> Result<()> {
     }
 }
 
-/// What Trunk does not do: figures for readers without JavaScript, the page of rules, the content security policy.
+/// What Trunk does not do: figures for readers without JavaScript, the page of rules, the content security policy of both
+/// pages.
 fn finish(dist: &Path) -> Result<()> {
     let page = dist.join("index.html");
     let mut html = read(&page)?;
@@ -105,13 +106,18 @@ fn finish(dist: &Path) -> Result<()> {
     let styles: Vec<&str> = html.lines().map(str::trim).filter(shared).collect();
     let rules = rules::page(&read(&root().join("docs/RULES.md"))?, &styles.join("\n"), &policy);
     write(&dist.join("rules.html"), &rules)?;
-    if !html.contains(&policy) {
-        if html.matches(CHARSET).count() != 1 {
-            return Err(format!(
-                "index.html must have {CHARSET} once: the content security policy goes after it"
-            ));
-        }
-        html = html.replace(CHARSET, &format!("{CHARSET}\n    {policy}"));
+    write(&page, &with_policy(html, &policy, "index.html")?)?;
+    let lab = dist.join("lab.html");
+    write(&lab, &with_policy(read(&lab)?, &policy, "lab.html")?)
+}
+
+/// Puts the content security policy into a page, once.
+fn with_policy(html: String, policy: &str, name: &str) -> Result<String> {
+    if html.contains(policy) {
+        return Ok(html);
     }
-    write(&page, &html)
+    if html.matches(CHARSET).count() != 1 {
+        return Err(format!("{name} must have {CHARSET} once: the content security policy goes after it"));
+    }
+    Ok(html.replace(CHARSET, &format!("{CHARSET}\n    {policy}")))
 }

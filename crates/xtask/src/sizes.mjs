@@ -1,4 +1,4 @@
-// Prints what the first load of the page costs: raw, and as a host compresses it. Compares it with what is written in
+// Prints what the first load of each page costs: raw, and as a host compresses it. Compares it with what is written in
 // web/size.json, so that nobody makes the page heavier without seeing it: `sizes.mjs DIST FILE [--record] [--agree]`.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { extname, join } from "node:path";
@@ -13,31 +13,38 @@ const line = (name, sizes) =>
   console.log(name.padEnd(44), ...sizes.map((size) => (typeof size === "number" ? number.format(size) : size).padStart(11)));
 
 // Folders hold what is fetched on demand, but for the fonts; the first load is what lies beside the page.
-const here = readdirSync(dist, { withFileTypes: true })
+const beside = readdirSync(dist, { withFileTypes: true })
   .filter((entry) => entry.isFile() && [".html", ".css", ".js", ".wasm", ".svg"].includes(extname(entry.name)))
   .map((entry) => entry.name)
   .filter((name) => name !== "rules.html")
   .sort();
+// The lab is a page of its own, whose files keep their names.
+const SHARED = ["fonts.css", "icon.svg", "style.css", "tokens.css"];
+const isLab = (name) => /^lab[._-]/.test(name) || SHARED.includes(name);
 const fonts = existsSync(join(dist, "fonts"))
   ? readdirSync(join(dist, "fonts")).filter((name) => name.endsWith(".woff2")).sort().map((name) => `fonts/${name}`)
   : [];
 
-const total = [0, 0, 0];
 const measured = {};
-line("", ["raw", "gzip", "brotli"]);
-for (const file of [...here, ...fonts]) {
-  const bytes = readFileSync(join(dist, file));
-  const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
-  // Fonts are compressed already; hosts send them as they are.
-  const sizes = file.endsWith(".woff2")
-    ? [bytes.length, bytes.length, bytes.length]
-    : [bytes.length, gzipSync(bytes, { level: 9 }).length, brotliCompressSync(bytes, { params }).length];
-  sizes.forEach((size, column) => (total[column] += size));
-  line(file, sizes);
-  if (file.endsWith(".wasm")) measured.wasm_brotli = sizes[2];
+function load(title, files, wasm, whole) {
+  const total = [0, 0, 0];
+  line("", ["raw", "gzip", "brotli"]);
+  for (const file of files) {
+    const bytes = readFileSync(join(dist, file));
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
+    // Fonts are compressed already; hosts send them as they are.
+    const sizes = file.endsWith(".woff2")
+      ? [bytes.length, bytes.length, bytes.length]
+      : [bytes.length, gzipSync(bytes, { level: 9 }).length, brotliCompressSync(bytes, { params }).length];
+    sizes.forEach((size, column) => (total[column] += size));
+    line(file, sizes);
+    if (file.endsWith(".wasm")) measured[wasm] = sizes[2];
+  }
+  line(`${title}, in bytes`, total);
+  measured[whole] = total[2];
 }
-line("first load, in bytes", total);
-measured.first_load_brotli = total[2];
+load("first load", [...beside.filter((name) => !isLab(name)), ...fonts], "wasm_brotli", "first_load_brotli");
+load("the lab", [...beside.filter((name) => isLab(name) || name === "boot.js"), ...fonts], "lab_wasm_brotli", "lab_brotli");
 
 if (flags.includes("--record")) {
   writeFileSync(record, `${JSON.stringify(measured, null, 2)}\n`);

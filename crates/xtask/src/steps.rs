@@ -11,6 +11,7 @@ use crate::{Result, dist, setup};
 /// Somebody else's program in two lines; it takes long to compile and there is nothing in it to check.
 const TOOL: &str = "wasm-bindgen-tool";
 const PAGE: &str = "bufferscope-web";
+const LAB: &str = "bufferscope-lab";
 
 /// Generous: a slow machine is no failure, only one that stands still.
 const WASM_LIMIT: Duration = Duration::from_mins(20);
@@ -37,7 +38,7 @@ struct Step {
 const STEPS: [Step; 8] = [
     Step { name: "fmt", title: "formatting", run: fmt },
     Step { name: "clippy", title: "clippy, native", run: clippy_native },
-    Step { name: "clippy", title: "clippy, the page (wasm32)", run: clippy_page },
+    Step { name: "clippy", title: "clippy, page and lab (wasm32)", run: clippy_page },
     Step { name: "unit", title: "unit and corpus tests", run: unit },
     Step { name: "wasm", title: "wasm tests in Chromium", run: wasm },
     Step { name: "dist", title: "the page as published", run: build },
@@ -148,6 +149,8 @@ fn clippy_page(_: &Options) -> Result<Done> {
                 "clippy",
                 "--package",
                 PAGE,
+                "--package",
+                LAB,
                 "--target",
                 setup::WASM_TARGET,
                 "--all-targets",

@@ -1,0 +1,167 @@
+//! The page's end of the line to the worker: questions out, answers in, and what happens when it stops.
+
+use crate::talk::{Answer, Ask, Message, Progress, Request};
+use js_sys::{Object, Reflect};
+use leptos::prelude::*;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use wasm_bindgen::closure::Closure;
+use wasm_bindgen::{JsCast as _, JsValue};
+use web_sys::{ErrorEvent, MessageEvent, Worker, WorkerOptions, WorkerType};
+
+type Then = Box<dyn FnOnce(Answer)>;
+
+/// What is sent but not answered, and what waits for the worker to be there.
+#[derive(Default)]
+struct State {
+    worker: Option<Worker>,
+    is_ready: bool,
+    ticket: u32,
+    waiting: HashMap<u32, Then>,
+    unsent: Vec<JsValue>,
+    heard: Option<Closure<dyn Fn(MessageEvent)>>,
+    failed: Option<Closure<dyn Fn(ErrorEvent)>>,
+}
+
+/// The line to the worker.
+#[derive(Clone, Copy)]
+pub struct Link {
+    state: StoredValue<Rc<RefCell<State>>, LocalStorage>,
+    /// How far the request that takes long is; `None` when nothing does.
+    pub progress: RwSignal<Option<Progress>>,
+    /// Why the worker stopped, if it did.
+    pub crashed: RwSignal<Option<String>>,
+    /// Counted up whenever a worker begins anew, with nothing opened.
+    pub generation: RwSignal<u32>,
+}
+
+impl Link {
+    /// A line with a worker at its end.
+    pub fn new() -> Self {
+        let link = Self {
+            state: StoredValue::new_local(Rc::default()),
+            progress: RwSignal::new(None),
+            crashed: RwSignal::new(None),
+            generation: RwSignal::new(0),
+        };
+        link.start();
+        link
+    }
+
+    fn state(&self) -> Rc<RefCell<State>> {
+        self.state.get_value()
+    }
+
+    fn start(&self) {
+        let options = WorkerOptions::new();
+        options.set_type(WorkerType::Module);
+        let Ok(worker) = Worker::new_with_options("lab-worker.js", &options) else {
+            self.crashed.set(Some("This browser cannot start a worker.".to_owned()));
+            return;
+        };
+        let link = *self;
+        let heard = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+            let message = event.data().as_string().and_then(|t| serde_json::from_str::<Message>(&t).ok());
+            match message {
+                Some(Message::Ready) => link.ready(),
+                Some(Message::Progress { progress, .. }) => link.progress.set(Some(progress)),
+                Some(Message::Answer { ticket, answer }) => {
+                    let then = link.state().borrow_mut().waiting.remove(&ticket);
+                    let idle = link.state().borrow().waiting.is_empty();
+                    if idle {
+                        link.progress.set(None);
+                    }
+                    if let Some(then) = then {
+                        then(*answer);
+                    }
+                }
+                Some(Message::Crashed(why)) => link.stopped(why),
+                None => {}
+            }
+        });
+        let failed = Closure::<dyn Fn(ErrorEvent)>::new(move |event: ErrorEvent| {
+            // Said here instead of in the console.
+            event.prevent_default();
+            link.stopped(event.message());
+        });
+        worker.set_onmessage(Some(heard.as_ref().unchecked_ref()));
+        worker.set_onerror(Some(failed.as_ref().unchecked_ref()));
+        let state = self.state();
+        let mut state = state.borrow_mut();
+        state.worker = Some(worker);
+        state.is_ready = false;
+        state.heard = Some(heard);
+        state.failed = Some(failed);
+    }
+
+    fn ready(self) {
+        let state = self.state();
+        let mut state = state.borrow_mut();
+        state.is_ready = true;
+        for message in std::mem::take(&mut state.unsent) {
+            if let Some(worker) = &state.worker {
+                _ = worker.post_message(&message);
+            }
+        }
+    }
+
+    fn end(self) {
+        let state = self.state();
+        let mut state = state.borrow_mut();
+        if let Some(worker) = state.worker.take() {
+            worker.set_onmessage(None);
+            worker.set_onerror(None);
+            worker.terminate();
+        }
+        state.waiting.clear();
+        state.unsent.clear();
+        state.is_ready = false;
+    }
+
+    fn stopped(self, why: String) {
+        if self.crashed.get_untracked().is_none() {
+            self.crashed.set(Some(if why.is_empty() {
+                "out of memory, most likely".to_owned()
+            } else {
+                why
+            }));
+        }
+        self.end();
+        self.progress.set(None);
+    }
+
+    /// Ends whatever is being done and begins anew.
+    pub fn restart(self) {
+        self.end();
+        self.progress.set(None);
+        self.crashed.set(None);
+        self.generation.update(|g| *g += 1);
+        self.start();
+    }
+
+    /// Asks; `files` are pairs of path and file that go beside the question.
+    pub fn ask_with(self, ask: Ask, files: &JsValue, then: impl FnOnce(Answer) + 'static) {
+        if self.state().borrow().worker.is_none() {
+            self.restart();
+        }
+        let state = self.state();
+        let mut state = state.borrow_mut();
+        state.ticket += 1;
+        let ticket = state.ticket;
+        let Ok(text) = serde_json::to_string(&Request { ticket, ask }) else { return };
+        let message = Object::new();
+        _ = Reflect::set(&message, &"ask".into(), &text.into());
+        _ = Reflect::set(&message, &"files".into(), files);
+        state.waiting.insert(ticket, Box::new(then));
+        match (&state.worker, state.is_ready) {
+            (Some(worker), true) => _ = worker.post_message(&message),
+            _ => state.unsent.push(message.into()),
+        }
+    }
+
+    /// Asks.
+    pub fn ask(self, ask: Ask, then: impl FnOnce(Answer) + 'static) {
+        self.ask_with(ask, &JsValue::UNDEFINED, then);
+    }
+}

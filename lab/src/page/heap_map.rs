@@ -1,0 +1,659 @@
+//! The map: addresses over time, with the curve above it. Pixels come from `raster`; here is what moves the window.
+
+use super::state::Lab;
+use crate::raster::{self, Frame, Index, Layout, Marks, Palette, Shown, Window};
+use crate::rows::space_name;
+use crate::talk::{Answer, Ask, MapData};
+use assigner::words::{binary, both, grouped};
+use leptos::ev::{KeyboardEvent, PointerEvent, WheelEvent};
+use leptos::html::{Canvas, Div};
+use leptos::prelude::*;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use wasm_bindgen::closure::Closure;
+use wasm_bindgen::{Clamped, JsCast as _};
+use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, HtmlElement, ImageData};
+
+const MAP_HEIGHT: f64 = 380.0;
+const CURVE_HEIGHT: f64 = 64.0;
+const MINI_HEIGHT: f64 = 34.0;
+/// How far a key or a button zooms.
+const ZOOM: f64 = 0.6;
+
+/// A map with what is worked out of it once.
+#[derive(Clone)]
+struct Plan {
+    map: Arc<MapData>,
+    layout: Arc<Layout>,
+    index: Arc<Index>,
+    shown: Shown,
+    whole: Window,
+}
+
+impl Plan {
+    fn new(map: Arc<MapData>, shown: Shown) -> Self {
+        let layout = Layout::new(&map, shown);
+        let whole = Window::whole(&map, &layout);
+        let index = Arc::new(Index::new(&map));
+        Self { map, layout: Arc::new(layout), index, shown, whole }
+    }
+}
+
+fn colour(style: &web_sys::CssStyleDeclaration, name: &str) -> [u8; 3] {
+    let text = style.get_property_value(name).unwrap_or_default();
+    let hex = u32::from_str_radix(text.trim().trim_start_matches('#'), 16).unwrap_or(0x0080_8080);
+    [(hex >> 16) as u8, (hex >> 8) as u8, hex as u8]
+}
+
+fn palette() -> Option<(Palette, [u8; 3])> {
+    let root = document().document_element()?;
+    let style = window().get_computed_style(&root).ok()??;
+    let hue = |line: &str| std::array::from_fn(|i| colour(&style, &format!("--hue-{i}{line}")));
+    let palette = Palette {
+        fill: hue(""),
+        line: hue("-line"),
+        free: colour(&style, "--free"),
+        rule: colour(&style, "--rule-strong"),
+        lit: colour(&style, "--lit"),
+        ink: colour(&style, "--accent"),
+        area: colour(&style, "--curve-area"),
+    };
+    Some((palette, colour(&style, "--card")))
+}
+
+fn put(canvas: &HtmlCanvasElement, frame: &Frame) {
+    if frame.width == 0 || frame.height == 0 {
+        return;
+    }
+    // Setting the size clears; it is left alone where it fits.
+    if canvas.width() != frame.width as u32 || canvas.height() != frame.height as u32 {
+        canvas.set_width(frame.width as u32);
+        canvas.set_height(frame.height as u32);
+    }
+    let Some(context) =
+        canvas.get_context("2d").ok().flatten().and_then(|c| c.dyn_into::<CanvasRenderingContext2d>().ok())
+    else {
+        return;
+    };
+    if let Ok(image) = ImageData::new_with_u8_clamped_array(Clamped(&frame.pixels[..]), frame.width as u32) {
+        _ = context.put_image_data(&image, 0.0, 0.0);
+    }
+}
+
+fn scale() -> f64 {
+    window().device_pixel_ratio().clamp(1.0, 2.0)
+}
+
+/// The width of an element, now and when it changes.
+fn width_of(node: NodeRef<Div>) -> RwSignal<f64> {
+    let width = RwSignal::new(0.0);
+    Effect::new(move |_| {
+        let Some(element) = node.get() else { return };
+        width.set(f64::from(element.client_width()));
+        let watched: HtmlElement = element.clone().unchecked_into();
+        let resized = Closure::<dyn Fn()>::new(move || {
+            let now = f64::from(watched.client_width());
+            if width.try_get_untracked().is_some_and(|was| (was - now).abs() > 0.5) {
+                width.set(now);
+            }
+        });
+        if let Ok(observer) = web_sys::ResizeObserver::new(resized.as_ref().unchecked_ref()) {
+            observer.observe(&element);
+        }
+        resized.forget();
+    });
+    width
+}
+
+/// The map with its curve, its controls and what is under the pointer.
+#[component]
+pub fn HeapMap(lab: Lab) -> impl IntoView {
+    let stage = NodeRef::<Div>::new();
+    let main = NodeRef::<Canvas>::new();
+    let curve = NodeRef::<Canvas>::new();
+    let mini = NodeRef::<Canvas>::new();
+    let width = width_of(stage);
+    let shown = RwSignal::new(Shown::All);
+    let plan = RwSignal::new_local(None::<Plan>);
+    let view = RwSignal::new(None::<Window>);
+    let under = RwSignal::new(None::<u32>);
+    let under_words = RwSignal::new(String::new());
+    let frames =
+        StoredValue::new_local(Rc::new(RefCell::new((Frame::default(), Frame::default(), Frame::default()))));
+
+    // A new map: of its temporaries, those with the highest peak.
+    Effect::new(move |_| {
+        let Some(map) = lab.map.get() else {
+            plan.set(None);
+            view.set(None);
+            return;
+        };
+        let best = map.curves.iter().max_by_key(|c| (c.peak.1, std::cmp::Reverse(c.color)));
+        let start = best.map_or(Shown::All, |c| Shown::Temps(c.color));
+        shown.set(start);
+        let new = Plan::new(map, start);
+        view.set(Some(new.whole));
+        plan.set(Some(new));
+    });
+    Effect::new(move |_| {
+        let want = shown.get();
+        let Some(now) = plan.get_untracked().filter(|p| p.shown != want) else { return };
+        let layout = Layout::new(&now.map, want);
+        let whole = Window::whole(&now.map, &layout);
+        view.update(|v| {
+            if let Some(v) = v {
+                (v.low, v.high) = (whole.low, whole.high);
+            }
+        });
+        plan.set(Some(Plan { layout: Arc::new(layout), shown: want, whole, ..now }));
+    });
+
+    // Drawing: once a frame at most, whatever changes.
+    let asked = StoredValue::new(false);
+    let mini_drawn = StoredValue::new((0usize, 0usize, 0u32));
+    let draw = move || {
+        asked.set_value(false);
+        let (Some(plan), Some(window)) = (plan.get_untracked(), view.get_untracked()) else { return };
+        let Some((palette, card)) = palette() else { return };
+        let (w, scale) = (width.get_untracked(), scale());
+        let size = |h: f64| ((w * scale) as usize, (h * scale) as usize);
+        let frames = frames.get_value();
+        let mut frames = frames.borrow_mut();
+        let fitting = lab.fitting.get_untracked();
+        let marks =
+            Marks { selected: lab.selected.get_untracked(), fitting: fitting.as_deref().map(Vec::as_slice) };
+        if let Some(canvas) = main.get_untracked() {
+            raster::draw(&mut frames.0, size(MAP_HEIGHT), &plan.map, &plan.layout, &window, &palette, marks);
+            put(&canvas, &frames.0);
+        }
+        let of = space_of(plan.shown, &plan.map);
+        if let (Some(canvas), Some(space)) = (curve.get_untracked(), of) {
+            raster::draw_curve(
+                &mut frames.1,
+                size(CURVE_HEIGHT),
+                &space.points,
+                space.temp.max(space.peak.1),
+                &window,
+                &palette,
+                card,
+            );
+            put(&canvas, &frames.1);
+        }
+        // The minimap shows always the whole; it is drawn anew only when that changes.
+        let key = (Arc::as_ptr(&plan.layout) as usize, w as usize, lab.palette.get_untracked());
+        if mini_drawn.get_value() == key {
+            return;
+        }
+        mini_drawn.set_value(key);
+        if let Some(canvas) = mini.get_untracked() {
+            raster::draw(
+                &mut frames.2,
+                size(MINI_HEIGHT),
+                &plan.map,
+                &plan.layout,
+                &plan.whole,
+                &palette,
+                Marks::default(),
+            );
+            put(&canvas, &frames.2);
+        }
+    };
+    Effect::new(move |_| {
+        plan.track();
+        view.track();
+        width.track();
+        lab.selected.track();
+        lab.fitting.track();
+        lab.palette.track();
+        if !asked.get_value() {
+            asked.set_value(true);
+            request_animation_frame(draw);
+        }
+    });
+
+    // What is under the pointer, by name once the worker has told it.
+    Effect::new(move |_| {
+        let Some(row) = under.get() else {
+            under_words.set(String::new());
+            return;
+        };
+        let source = lab.source.get_untracked();
+        lab.link.ask(Ask::Line { source, row }, move |answer| {
+            if let Answer::Line(line) = answer
+                && under.get_untracked() == Some(row)
+            {
+                let steps = line.range.map_or(String::new(), |(a, b)| {
+                    format!(", steps {} to {}", grouped(u64::from(a)), grouped(u64::from(b)))
+                });
+                under_words.set(format!("{} {} — {}{steps}", line.name, line.shape, both(line.bytes)));
+            }
+        });
+    });
+
+    let zoom = move |at: (f64, f64), by: (f64, f64)| {
+        if let Some(plan) = plan.get_untracked() {
+            view.update(|v| *v = v.map(|v| v.zoomed(&plan.whole, at, by)));
+        }
+    };
+    let pan = move |by: (f64, f64)| {
+        if let Some(plan) = plan.get_untracked() {
+            view.update(|v| *v = v.map(|v| v.moved(&plan.whole, by)));
+        }
+    };
+    let fit = move || {
+        if let Some(plan) = plan.get_untracked() {
+            view.set(Some(plan.whole));
+        }
+    };
+    let share = move |x: i32, y: i32| -> Option<(f64, f64)> {
+        let frame = main.get_untracked()?.get_bounding_client_rect();
+        Some((
+            ((f64::from(x) - frame.left()) / frame.width().max(1.0)).clamp(0.0, 1.0),
+            ((f64::from(y) - frame.top()) / frame.height().max(1.0)).clamp(0.0, 1.0),
+        ))
+    };
+    let point = move |at: (f64, f64)| -> Option<(f64, f64)> {
+        let v = view.get_untracked()?;
+        Some((v.from + (v.to - v.from) * at.0, v.low + (v.high - v.low) * at.1))
+    };
+    let band_at = move |at: (f64, f64)| -> Option<u32> {
+        let plan = plan.get_untracked()?;
+        let (step, byte) = point(at)?;
+        plan.index.at(&plan.map, &plan.layout, step, byte).map(|b| plan.map.row[b])
+    };
+
+    // Pointers: one drags, two pinch, a click selects.
+    let fingers = StoredValue::new(HashMap::<i32, (i32, i32)>::new());
+    let travelled = StoredValue::new(0i32);
+    let down = move |e: PointerEvent| {
+        fingers.update_value(|f| {
+            f.insert(e.pointer_id(), (e.client_x(), e.client_y()));
+        });
+        if fingers.with_value(HashMap::len) == 1 {
+            travelled.set_value(0);
+        }
+        if let Some(canvas) = main.get_untracked() {
+            _ = canvas.set_pointer_capture(e.pointer_id());
+        }
+    };
+    let moved = move |e: PointerEvent| {
+        let now = (e.client_x(), e.client_y());
+        let before = fingers.with_value(|f| f.get(&e.pointer_id()).copied());
+        let Some(before) = before else {
+            if let Some(at) = share(now.0, now.1) {
+                let row = band_at(at);
+                if under.get_untracked() != row {
+                    under.set(row);
+                }
+            }
+            return;
+        };
+        let Some(canvas) = main.get_untracked() else { return };
+        let (w, h) = (f64::from(canvas.client_width()).max(1.0), f64::from(canvas.client_height()).max(1.0));
+        let others: Vec<(i32, i32)> = fingers
+            .with_value(|f| f.iter().filter(|(id, _)| **id != e.pointer_id()).map(|(_, p)| *p).collect());
+        travelled.update_value(|t| *t += (now.0 - before.0).abs() + (now.1 - before.1).abs());
+        if let Some(other) = others.first() {
+            let spread = |p: (i32, i32)| {
+                (f64::from((p.0 - other.0).abs()).max(24.0), f64::from((p.1 - other.1).abs()).max(24.0))
+            };
+            let (was, is) = (spread(before), spread(now));
+            if let Some(at) = share(i32::midpoint(now.0, other.0), i32::midpoint(now.1, other.1)) {
+                zoom(at, (was.0 / is.0, was.1 / is.1));
+            }
+        } else {
+            pan((-f64::from(now.0 - before.0) / w, -f64::from(now.1 - before.1) / h));
+        }
+        fingers.update_value(|f| {
+            f.insert(e.pointer_id(), now);
+        });
+    };
+    let up = move |e: PointerEvent| {
+        let was = fingers.with_value(|f| f.contains_key(&e.pointer_id()));
+        fingers.update_value(|f| {
+            f.remove(&e.pointer_id());
+        });
+        if !was || travelled.get_value() > 6 {
+            return;
+        }
+        let Some(at) = share(e.client_x(), e.client_y()) else { return };
+        if let Some((step, _)) = point(at) {
+            lab.step.set(step.max(0.0) as u32);
+        }
+        lab.selected.set(band_at(at));
+    };
+    let gone = move |e: PointerEvent| {
+        fingers.update_value(|f| {
+            f.remove(&e.pointer_id());
+        });
+        under.set(None);
+    };
+    let wheel = move |e: WheelEvent| {
+        let canvas = main.get_untracked();
+        let focused = canvas
+            .zip(document().active_element())
+            .is_some_and(|(c, a)| c.unchecked_ref::<web_sys::Element>() == &a);
+        // The page scrolls unless the map was taken in hand; a pinch on a track pad says ctrl.
+        if !(focused || e.ctrl_key() || e.meta_key()) {
+            return;
+        }
+        e.prevent_default();
+        let by = (e.delta_y() / 300.0).clamp(-0.7, 0.7).exp();
+        if let Some(at) = share(e.client_x(), e.client_y()) {
+            let by = if e.shift_key() {
+                (by, 1.0)
+            } else if e.alt_key() {
+                (1.0, by)
+            } else {
+                (by, by)
+            };
+            zoom(at, by);
+        }
+    };
+    // A listener that may keep the page from scrolling has to say so when it is added.
+    Effect::new(move |_| {
+        let Some(canvas) = main.get() else { return };
+        let listener = Closure::<dyn Fn(WheelEvent)>::new(wheel);
+        let options = web_sys::AddEventListenerOptions::new();
+        options.set_passive(false);
+        _ = canvas.add_event_listener_with_callback_and_add_event_listener_options(
+            "wheel",
+            listener.as_ref().unchecked_ref(),
+            &options,
+        );
+        listener.forget();
+    });
+    let neighbour = move |to: i64| {
+        let Some(plan) = plan.get_untracked() else { return };
+        // In the order of time, among what is shown.
+        let mut bands: Vec<usize> = (0..plan.map.row.len())
+            .filter(|b| plan.layout.base[plan.map.slab[*b] as usize].is_some())
+            .collect();
+        if bands.is_empty() {
+            return;
+        }
+        bands.sort_unstable_by_key(|b| (plan.map.start[*b], plan.map.offset[*b], *b));
+        let now = lab.selected.get_untracked();
+        let next = match now.and_then(|row| bands.iter().position(|b| plan.map.row[*b] == row)) {
+            Some(at) => (at as i64 + to).rem_euclid(bands.len() as i64) as usize,
+            None => {
+                let step = lab.step.get_untracked();
+                bands.iter().position(|b| plan.map.last[*b] >= step).unwrap_or(0)
+            }
+        };
+        lab.selected.set(Some(plan.map.row[bands[next]]));
+    };
+    let keys = move |e: KeyboardEvent| {
+        if e.ctrl_key() || e.meta_key() || e.alt_key() {
+            return;
+        }
+        let middle = (0.5, 0.5);
+        match e.key().as_str() {
+            "ArrowLeft" => pan((-0.1, 0.0)),
+            "ArrowRight" => pan((0.1, 0.0)),
+            "ArrowUp" => pan((0.0, -0.1)),
+            "ArrowDown" => pan((0.0, 0.1)),
+            "+" | "=" => zoom(middle, (ZOOM, ZOOM)),
+            "-" => zoom(middle, (1.0 / ZOOM, 1.0 / ZOOM)),
+            "0" => fit(),
+            "[" => neighbour(-1),
+            "]" => neighbour(1),
+            "Escape" => lab.selected.set(None),
+            _ => return,
+        }
+        e.prevent_default();
+    };
+    let to_selected = move |_| {
+        let (Some(plan), Some(row)) = (plan.get_untracked(), lab.selected.get_untracked()) else { return };
+        let Some(band) = plan.map.row.iter().position(|r| *r == row) else { return };
+        if plan.layout.base[plan.map.slab[band] as usize].is_none() {
+            shown.set(Shown::All);
+            return;
+        }
+        if let Some(window) = Window::around(&plan.map, &plan.layout, band, &plan.whole) {
+            view.set(Some(window));
+        }
+    };
+    // The minimap: a press or a drag puts the middle of the window there.
+    let mini_to = move |e: &PointerEvent| {
+        let (Some(plan), Some(canvas)) = (plan.get_untracked(), mini.get_untracked()) else { return };
+        let frame = canvas.get_bounding_client_rect();
+        let x = (f64::from(e.client_x()) - frame.left()) / frame.width().max(1.0);
+        let y = (f64::from(e.client_y()) - frame.top()) / frame.height().max(1.0);
+        view.update(|v| {
+            *v = v.map(|v| {
+                let (w, h) = ((v.to - v.from).max(1e-9), (v.high - v.low).max(1e-9));
+                let to = (
+                    plan.whole.from + (plan.whole.to - plan.whole.from) * x - w / 2.0,
+                    plan.whole.low + (plan.whole.high - plan.whole.low) * y - h / 2.0,
+                );
+                v.moved(&plan.whole, ((to.0 - v.from) / w, (to.1 - v.low) / h))
+            });
+        });
+    };
+    let mini_held = StoredValue::new(false);
+
+    let in_view = move |step: f64| {
+        let v = view.get()?;
+        let share = (step - v.from) / (v.to - v.from).max(1e-9);
+        (0.0..=1.0).contains(&share).then_some(share * 100.0)
+    };
+    let at = move |step: f64| in_view(step).map_or_else(|| "-10%".to_owned(), |p| format!("{p}%"));
+    let mini_box = move |which: usize| {
+        let (Some(plan), Some(v)) = (plan.get(), view.get()) else { return "0%".to_owned() };
+        let (w, h) = (plan.whole.to - plan.whole.from, plan.whole.high - plan.whole.low);
+        let part = match which {
+            0 => (v.from - plan.whole.from) / w,
+            1 => (v.to - v.from) / w,
+            2 => (v.low - plan.whole.low) / h,
+            _ => (v.high - v.low) / h,
+        };
+        format!("{}%", part * 100.0)
+    };
+    let end = move || lab.map.with(|m| m.as_ref().map_or(0, |m| m.end));
+    let live = move || {
+        let step = lab.step.get();
+        let plan = plan.get()?;
+        let space = space_of(plan.shown, &plan.map)?;
+        let now = raster::most_between(&space.points, f64::from(step), f64::from(step) + 1.0);
+        Some(format!("{} of {} in use at step {}", both(now), both(space.temp), grouped(u64::from(step))))
+    };
+    let choices =
+        move || {
+            let Some(map) = lab.map.get() else { return Vec::new() };
+            let mut out: Vec<(String, Shown)> = map
+                .curves
+                .iter()
+                .map(|c| {
+                    (
+                        format!("Temporaries of memory space {}, {}", space_name(c.color), binary(c.temp)),
+                        Shown::Temps(c.color),
+                    )
+                })
+                .collect();
+            let mut colors: Vec<u32> = map.slabs.iter().map(|s| s.color).collect();
+            colors.sort_unstable();
+            colors.dedup();
+            if colors.len() > 1 {
+                out.extend(colors.iter().map(|c| {
+                    (format!("All allocations of memory space {}", space_name(*c)), Shown::Space(*c))
+                }));
+            }
+            out.push(("All allocations".to_owned(), Shown::All));
+            out
+        };
+    let ticks = move || {
+        let Some(v) = view.get() else { return Vec::new() };
+        let count = if width.get() < 500.0 { 3.0 } else { 8.0 };
+        let step = nice((v.to - v.from) / count).max(1.0);
+        let mut out = Vec::new();
+        let mut t = (v.from / step).ceil() * step;
+        while t < v.to && out.len() < 20 {
+            out.push((grouped(t as u64), (t - v.from) / (v.to - v.from) * 100.0));
+            t += step;
+        }
+        out
+    };
+    view! {
+        <figure class="map" aria-labelledby="map-title">
+            <div class="map-head">
+                <h3 id="map-title">"Addresses over time"</h3>
+                <label class="choose">
+                    <span class="hidden">"Which memory"</span>
+                    <select
+                        id="shown"
+                        on:change=move |e| {
+                            let at: usize = event_target_value(&e).parse().unwrap_or(0);
+                            if let Some((_, s)) = choices().get(at) {
+                                shown.set(*s);
+                            }
+                        }
+                    >
+                        {move || {
+                            choices()
+                                .into_iter()
+                                .enumerate()
+                                .map(|(i, (name, s))| {
+                                    view! {
+                                        <option value=i.to_string() selected=move || shown.get() == s>
+                                            {name}
+                                        </option>
+                                    }
+                                })
+                                .collect_view()
+                        }}
+                    </select>
+                </label>
+            </div>
+            <div class="stage" node_ref=stage>
+                <div class="curve-box">
+                    <canvas class="curve" node_ref=curve aria-hidden="true"></canvas>
+                    <span class="mark peak-mark" style:left=move || at(f64::from(lab.peak_step()) + 0.5)></span>
+                </div>
+                <div class="map-box">
+                    <canvas
+                        class="bands"
+                        id="map"
+                        node_ref=main
+                        tabindex="0"
+                        role="application"
+                        aria-label="Map of addresses over time. Arrows move, plus and minus zoom, 0 shows all, brackets select the band before and after, Escape deselects. The list below holds the same values."
+                        on:pointerdown=down
+                        on:pointermove=moved
+                        on:pointerup=up
+                        on:pointercancel=gone
+                        on:pointerleave=gone
+                        on:keydown=keys
+                    ></canvas>
+                    <span class="mark" style:left=move || at(f64::from(lab.step.get()) + 0.5)></span>
+                </div>
+                <div class="ticks" aria-hidden="true">
+                    {move || {
+                        ticks()
+                            .into_iter()
+                            .map(|(t, x)| view! { <span style:left=format!("{x}%")>{t}</span> })
+                            .collect_view()
+                    }}
+                </div>
+                <div class="mini-box">
+                    <canvas
+                        class="mini"
+                        node_ref=mini
+                        aria-hidden="true"
+                        on:pointerdown=move |e: PointerEvent| {
+                            mini_held.set_value(true);
+                            mini_to(&e);
+                        }
+                        on:pointermove=move |e: PointerEvent| {
+                            if mini_held.get_value() {
+                                mini_to(&e);
+                            }
+                        }
+                        on:pointerup=move |_| mini_held.set_value(false)
+                        on:pointerleave=move |_| mini_held.set_value(false)
+                    ></canvas>
+                    <span
+                        class="mini-window"
+                        style:left=move || mini_box(0)
+                        style:width=move || mini_box(1)
+                        style:top=move || mini_box(2)
+                        style:height=move || mini_box(3)
+                    ></span>
+                </div>
+            </div>
+            <div class="map-controls">
+                <span class="group" role="group" aria-label="Zoom">
+                    <button type="button" on:click=move |_| zoom((0.5, 0.5), (ZOOM, 1.0)) aria-label="Zoom in on time">
+                        "time +"
+                    </button>
+                    <button type="button" on:click=move |_| zoom((0.5, 0.5), (1.0 / ZOOM, 1.0)) aria-label="Zoom out of time">
+                        "time −"
+                    </button>
+                    <button type="button" on:click=move |_| zoom((0.5, 0.5), (1.0, ZOOM)) aria-label="Zoom in on addresses">
+                        "addresses +"
+                    </button>
+                    <button
+                        type="button"
+                        on:click=move |_| zoom((0.5, 0.5), (1.0, 1.0 / ZOOM))
+                        aria-label="Zoom out of addresses"
+                    >
+                        "addresses −"
+                    </button>
+                    <button type="button" id="fit" on:click=move |_| fit()>
+                        "All"
+                    </button>
+                    <button type="button" disabled=move || lab.selected.get().is_none() on:click=to_selected>
+                        "To the selected"
+                    </button>
+                </span>
+                <label class="choose step">
+                    "Step"
+                    <input
+                        type="range"
+                        id="step"
+                        min="0"
+                        max=move || end().to_string()
+                        prop:value=move || {
+                            // A range holds no value beyond its end, which is known only with the map.
+                            end();
+                            lab.step.get().to_string()
+                        }
+                        on:input=move |e| lab.step.set(event_target_value(&e).parse().unwrap_or(0))
+                    />
+                    <button type="button" on:click=move |_| lab.step.set(lab.peak_step())>
+                        "Peak"
+                    </button>
+                </label>
+            </div>
+            <figcaption>
+                <span class="live">{live}</span>
+                <span class="under" id="under">{move || under_words.get()}</span>
+            </figcaption>
+        </figure>
+    }
+}
+
+fn space_of(shown: Shown, map: &MapData) -> Option<&crate::talk::SpaceCurve> {
+    match shown {
+        Shown::Temps(c) | Shown::Space(c) => map.curves.iter().find(|s| s.color == c),
+        Shown::All => map.curves.iter().max_by_key(|c| (c.peak.1, std::cmp::Reverse(c.color))),
+    }
+}
+
+/// The next number of the form 1, 2 or 5 times a power of ten.
+fn nice(step: f64) -> f64 {
+    let power = 10f64.powf(step.max(1e-9).log10().floor());
+    let lead = step / power;
+    power
+        * if lead <= 1.0 {
+            1.0
+        } else if lead <= 2.0 {
+            2.0
+        } else if lead <= 5.0 {
+            5.0
+        } else {
+            10.0
+        }
+}

@@ -1,0 +1,402 @@
+//! What to open, how far that is, and what was in it.
+
+use super::state::Lab;
+use crate::talk::{ModuleLine, Note, Opened};
+use assigner::words::{binary, both, grouped};
+use js_sys::{Array, Function, Promise, Reflect};
+use leptos::ev;
+use leptos::html::Input;
+use leptos::prelude::*;
+use std::sync::Arc;
+use wasm_bindgen::{JsCast as _, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{File, Response};
+
+/// What can be tried without a dump of one's own: the file beside the page, and what it is.
+const SAMPLES: [(&str, &str); 8] = [
+    ("attention_out_of_memory.zip", "Dump folder: a compile that ran out of memory (TPU)"),
+    ("donated_loop_reads.zip", "Dump folder: a donation that a loop spoils (CPU)"),
+    ("transformer_train.txt", "Transformer training step (CPU)"),
+    ("attention_grad.txt", "Attention, backward pass (CPU)"),
+    ("gpu_mlp_grad.txt", "Two-layer network, gradients (GPU)"),
+    ("tpu_update.txt", "Update step with copies into vector memory (TPU)"),
+    ("kv_cache_loop.txt", "Decoding loop with a key-value cache (CPU)"),
+    ("unet_skip.txt", "U-Net with a skip connection (CPU)"),
+];
+
+/// Calls a helper of `lab-boot.js`.
+fn helper(name: &str, argument: &JsValue) -> Option<JsValue> {
+    let function: Function = Reflect::get(&js_sys::global(), &name.into()).ok()?.dyn_into().ok()?;
+    function.call1(&JsValue::NULL, argument).ok()
+}
+
+async fn sample(name: &str) -> Result<Array, JsValue> {
+    let response = JsFuture::from(window().fetch_with_str(&format!("modules/{name}"))).await?;
+    let response: Response = response.dyn_into()?;
+    if !response.ok() {
+        return Err(JsValue::from_str("it is not there"));
+    }
+    let bytes = JsFuture::from(response.array_buffer()?).await?;
+    let file = File::new_with_buffer_source_sequence(&Array::of1(&bytes), name)?;
+    Ok(Array::of1(&Array::of2(&JsValue::from_str(name), &file)))
+}
+
+/// Everything about opening.
+#[component]
+pub fn Opening(lab: Lab) -> impl IntoView {
+    let over = RwSignal::new(false);
+    let pasted = RwSignal::new(String::new());
+    let folder = NodeRef::<Input>::new();
+    Effect::new(move |_| {
+        if let Some(input) = folder.get() {
+            _ = input.set_attribute("webkitdirectory", "");
+        }
+    });
+    let picked = move |e: ev::Event| {
+        let input = event_target::<web_sys::HtmlInputElement>(&e);
+        if let Some(files) = helper("bufferscopePicked", &input) {
+            lab.open(&files, None);
+        }
+        // The same file may be picked again.
+        input.set_value("");
+    };
+    // A drop anywhere on the page is meant for it; the browser would leave the page for the file.
+    let dragged = window_event_listener(ev::dragover, move |e| {
+        e.prevent_default();
+        over.set(true);
+    });
+    let left = window_event_listener(ev::dragleave, move |_| over.set(false));
+    let dropped = window_event_listener(ev::drop, move |e| {
+        e.prevent_default();
+        over.set(false);
+        let Some(transfer) = e.data_transfer() else { return };
+        let Some(promise) = helper("bufferscopeDropped", &transfer) else { return };
+        leptos::task::spawn_local(async move {
+            if let Ok(files) = JsFuture::from(promise.unchecked_into::<Promise>()).await {
+                lab.open(&files, None);
+            }
+        });
+    });
+    on_cleanup(move || {
+        dragged.remove();
+        left.remove();
+        dropped.remove();
+    });
+    let chosen_sample = RwSignal::new(SAMPLES[0].0.to_owned());
+    let try_sample = move |_| {
+        let name = chosen_sample.get_untracked();
+        leptos::task::spawn_local(async move {
+            match sample(&name).await {
+                Ok(files) => lab.open(&files, None),
+                Err(_) => lab.fail(format!("The sample {name} cannot be fetched.")),
+            }
+        });
+    };
+    view! {
+        <section class="open" class:over=move || over.get() aria-labelledby="open-title">
+            <h2 id="open-title">"Open"</h2>
+            <p class="lead">
+                "Drop an XLA dump folder, an archive of one, or single files anywhere on this page: HLO text or "
+                <code>".hlo.pb"</code>
+                ", the buffer-assignment, values, live-range and memory-usage files of any generation, the text of an out-of-memory error, a verbose log. Each file is told by its content."
+            </p>
+            <div class="ways">
+                <label class="button">
+                    "Open files"
+                    <input class="hidden" id="open-files" type="file" multiple on:change=picked />
+                </label>
+                <label class="button">
+                    "Open a folder"
+                    <input class="hidden" id="open-folder" type="file" node_ref=folder on:change=picked />
+                </label>
+                <span class="choose">
+                    <label for="sample">"or a sample:"</label>
+                    <select id="sample" on:change=move |e| chosen_sample.set(event_target_value(&e))>
+                        {SAMPLES
+                            .iter()
+                            .map(|(file, title)| view! { <option value=*file>{*title}</option> })
+                            .collect_view()}
+                    </select>
+                    <button type="button" id="open-sample" on:click=try_sample>
+                        "Open the sample"
+                    </button>
+                </span>
+            </div>
+            <details class="paste">
+                <summary>"Paste text"</summary>
+                <label class="hidden" for="pasted">
+                    "HLO text, a dump file or an out-of-memory error"
+                </label>
+                <textarea
+                    id="pasted"
+                    rows="6"
+                    spellcheck="false"
+                    placeholder="RESOURCE_EXHAUSTED: Ran out of memory …, or HloModule …, or BufferAssignment: …"
+                    on:input=move |e| pasted.set(event_target_value(&e))
+                ></textarea>
+                <button
+                    type="button"
+                    disabled=move || pasted.with(|p| p.trim().is_empty())
+                    on:click=move |_| lab.open(&JsValue::UNDEFINED, Some(pasted.get_untracked()))
+                >
+                    "Open the text"
+                </button>
+            </details>
+            <details class="how">
+                <summary>"How to get a dump"</summary>
+                <p>
+                    "Run the program with "
+                    <code>"XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text --xla_dump_hlo_as_proto\""</code>
+                    " in its environment and open DIR. A compile that fails writes its files before it fails. A module that comes from a compilation cache writes none: switch the cache off."
+                </p>
+            </details>
+            <Busy lab />
+            {move || {
+                lab.problem.get().map(|p| view! { <p class="problem" role="alert">{p}</p> })
+            }}
+            {move || {
+                lab.link
+                    .crashed
+                    .get()
+                    .map(|why| {
+                        view! {
+                            <div class="problem" role="alert" id="crashed">
+                                <p>
+                                    <b>"The engine stopped. "</b>
+                                    "The page itself is alive. What the engine said: "
+                                    <code>{crate::text::cut(&why)}</code>
+                                </p>
+                                <p>
+                                    "Nothing of what was opened is lost on your disk. Open fewer files at a time, or the files of one module only; the bufferscope command has no limit of 4 GiB."
+                                </p>
+                                <button type="button" on:click=move |_| lab.link.restart()>
+                                    "Start again"
+                                </button>
+                            </div>
+                        }
+                    })
+            }}
+            {move || lab.opened.get().map(|opened| view! { <WhatIsThere lab opened /> })}
+        </section>
+    }
+}
+
+#[component]
+fn Busy(lab: Lab) -> impl IntoView {
+    let progress = lab.link.progress;
+    let share = move || {
+        progress.with(|p| {
+            let p = p.as_ref()?;
+            let of = p.of.filter(|of| *of > 0)?;
+            Some(p.done as f64 / of as f64)
+        })
+    };
+    let words = move || {
+        progress.with(|p| {
+            p.as_ref().map(|p| {
+                let much = match (p.bytes, p.of) {
+                    (true, Some(of)) => format!(": {} of {}", binary(p.done), binary(of)),
+                    (true, None) => format!(": {}", binary(p.done)),
+                    (false, Some(of)) if of > 1 => format!(": {} of {}", grouped(p.done), grouped(of)),
+                    _ => String::new(),
+                };
+                let what = if p.what.is_empty() { String::new() } else { format!(" — {}", p.what) };
+                format!("{}{much}{what}", p.stage)
+            })
+        })
+    };
+    view! {
+        <Show when=move || progress.with(Option::is_some)>
+            <div class="busy">
+                {move || match share() {
+                    Some(share) => {
+                        view! { <progress aria-label="How far" max="1" value=share.to_string()></progress> }
+                            .into_any()
+                    }
+                    None => view! { <progress aria-label="How far"></progress> }.into_any(),
+                }}
+                <span role="status">{words}</span>
+                <button
+                    type="button"
+                    id="cancel"
+                    on:click=move |_| {
+                        lab.link.restart();
+                        lab.announced.set("Cancelled".to_owned());
+                    }
+                >
+                    "Cancel"
+                </button>
+            </div>
+        </Show>
+    }
+}
+
+#[component]
+fn WhatIsThere(lab: Lab, opened: Arc<Opened>) -> impl IntoView {
+    let summary = format!(
+        "{} {} with {}: {} {}.",
+        grouped(u64::from(opened.files)),
+        if opened.files == 1 { "file" } else { "files" },
+        binary(opened.bytes),
+        opened.modules.len(),
+        if opened.modules.len() == 1 { "module" } else { "modules" }
+    );
+    let errors = opened
+        .errors
+        .iter()
+        .map(|e| {
+            let rows = e
+                .buffers
+                .iter()
+                .map(|b| {
+                    view! { <tr>{b.iter().map(|c| view! { <td>{c.clone()}</td> }).collect_view()}</tr> }
+                })
+                .collect_view();
+            let listing = (!e.buffers.is_empty()).then(|| {
+                view! {
+                    <div class="scroll" tabindex="0" role="region" aria-label="Listing of the error">
+                        <table>
+                            <thead>
+                                <tr>
+                                    <th scope="col">"Size"</th>
+                                    <th scope="col">"Shape"</th>
+                                    <th scope="col">"Kind"</th>
+                                    <th scope="col">"What"</th>
+                                </tr>
+                            </thead>
+                            <tbody>{rows}</tbody>
+                        </table>
+                    </div>
+                }
+            });
+            view! {
+                <section class="oom" aria-label="Out-of-memory error">
+                    <h3>{format!("Out of memory: {}", e.file)}</h3>
+                    <p><code>{e.sentence.clone()}</code></p>
+                    {e.words.iter().map(|w| view! { <p>{w.clone()}</p> }).collect_view()}
+                    {listing}
+                </section>
+            }
+        })
+        .collect_view();
+    let logs = opened
+        .logs
+        .iter()
+        .map(|w| {
+            view! {
+                <section class="log">
+                    <h3>{w.title.clone()}</h3>
+                    {w.lines.iter().map(|l| view! { <p>{l.clone()}</p> }).collect_view()}
+                </section>
+            }
+        })
+        .collect_view();
+    let list =
+        (opened.modules.len() > 1).then(|| view! { <ModuleList lab modules=opened.modules.clone() /> });
+    view! {
+        <div class="there" id="there">
+            <p>{summary}</p>
+            {opened.advice.clone().map(|a| view! { <p class="problem" role="alert">{a}</p> })}
+            {errors}
+            {logs}
+            <Notes title="What was said of the files" notes=opened.notes.clone() open=opened.modules.is_empty() />
+            {list}
+        </div>
+    }
+}
+
+/// Remarks on files, folded if there are many.
+#[component]
+pub fn Notes(title: &'static str, notes: Vec<Note>, open: bool) -> impl IntoView {
+    if notes.is_empty() {
+        return ().into_any();
+    }
+    let count = notes.len();
+    let has_error = notes.iter().any(|n| n.is_error);
+    let items = notes
+        .into_iter()
+        .take(400)
+        .map(|n| {
+            view! {
+                <li class:wrong=n.is_error>
+                    <b>{if n.is_error { "Error " } else { "" }}</b>
+                    <code>{n.place}</code>
+                    " "
+                    {n.text}
+                </li>
+            }
+        })
+        .collect_view();
+    view! {
+        <details class="notes" open=open || has_error || count < 4>
+            <summary>{format!("{title} ({count})")}</summary>
+            <ul>{items}</ul>
+        </details>
+    }
+    .into_any()
+}
+
+#[component]
+fn ModuleList(lab: Lab, modules: Vec<ModuleLine>) -> impl IntoView {
+    let current = move || lab.chosen.with(|c| c.as_ref().map(|c| c.line.module));
+    let rows = modules
+        .into_iter()
+        .map(|m| {
+            let module = m.module;
+            let bytes = |b: Option<u64>| b.map_or_else(|| "—".to_owned(), both);
+            let mut name = m.name.clone();
+            if m.same_name > 0 && !m.signature.is_empty() {
+                name = format!("{name} {}", m.signature);
+            }
+            let about = [m.folder.as_str(), m.stage.as_str()]
+                .into_iter()
+                .filter(|t| !t.is_empty())
+                .collect::<Vec<_>>()
+                .join(" / ");
+            let peak = bytes(m.peak);
+            view! {
+                <tr aria-current=move || (current() == Some(module)).then_some("true")>
+                    <td>{m.id.clone()}</td>
+                    <th scope="row">
+                        <button type="button" class="link" on:click=move |_| lab.choose(module)>
+                            {name}
+                        </button>
+                        <span class="quiet small">{about}</span>
+                    </th>
+                    <td>{m.backend.clone()}</td>
+                    <td class="number">{m.instructions.map_or_else(|| "—".to_owned(), grouped)}</td>
+                    <td class="number">
+                        {peak}
+                        {m.peak_is_ours.then_some(" (ours)")}
+                    </td>
+                    <td class="number">{bytes(m.temp)}</td>
+                    <td>
+                        {m.has.join(", ")}
+                        {(m.findings > 0).then(|| {
+                            view! { <b class="wrong">{format!("; {} contradictions", m.findings)}</b> }
+                        })}
+                    </td>
+                </tr>
+            }
+        })
+        .collect_view();
+    view! {
+        <div class="scroll" tabindex="0" role="region" aria-label="Modules, the largest peak first">
+            <table class="modules">
+                <caption class="hidden">"Modules, the largest peak first"</caption>
+                <thead>
+                    <tr>
+                        <th scope="col">"Id"</th>
+                        <th scope="col">"Module"</th>
+                        <th scope="col">"Backend"</th>
+                        <th scope="col">"Instructions"</th>
+                        <th scope="col">"Peak of live values"</th>
+                        <th scope="col">"Temporaries"</th>
+                        <th scope="col">"Files"</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+    }
+}

@@ -1,0 +1,362 @@
+//! Allocations with their owners, the decision log, and questions in words.
+
+use super::state::Lab;
+use crate::rows::space_name;
+use crate::talk::{Answer, Ask, DECISION_KINDS, DecisionLine, Filter, Kind, SlabRow, Words};
+use crate::topics::TOPICS;
+use assigner::words::{both, grouped};
+use leptos::prelude::*;
+
+/// Allocations: who owns them, and what keeps its address from run to run.
+#[component]
+pub fn SlabPane(lab: Lab) -> impl IntoView {
+    let slabs = RwSignal::new(Vec::<SlabRow>::new());
+    Effect::new(move |_| {
+        if lab.map.with(Option::is_none) {
+            return;
+        }
+        lab.link.ask(Ask::Slabs { source: lab.source.get() }, move |answer| {
+            if let Answer::Slabs(rows) = answer {
+                slabs.set(rows);
+            }
+        });
+    });
+    let total = move || slabs.with(|s| s.iter().fold(0u64, |sum, r| sum.saturating_add(r.face.size)));
+    let owners = move || {
+        let all = total();
+        Kind::ALL
+            .iter()
+            .map(|k| {
+                let of = |s: &&SlabRow| s.face.kind == *k;
+                let (bytes, count) = slabs.with(|s| {
+                    s.iter()
+                        .filter(of)
+                        .fold((0u64, 0u32), |(b, c), r| (b.saturating_add(r.face.size), c + r.count))
+                });
+                let share = if all == 0 { 0.0 } else { bytes as f64 * 100.0 / all as f64 };
+                view! {
+                    <tr>
+                        <th scope="row">{k.name()}</th>
+                        <td class="number">{grouped(u64::from(count))}</td>
+                        <td class="number">{both(bytes)}</td>
+                        <td class="number">{format!("{share:.1} %")}</td>
+                        <td>{k.role().address()}</td>
+                    </tr>
+                }
+            })
+            .collect_view()
+    };
+    let rows = move || {
+        slabs
+            .get()
+            .into_iter()
+            .take(1000)
+            .map(|s| {
+                let number = s.face.number;
+                let only = s.count == 1;
+                view! {
+                    <tr>
+                        <th scope="row">
+                            {if only {
+                                view! {
+                                    <button
+                                        type="button"
+                                        class="link"
+                                        on:click=move |_| {
+                                            lab.filter
+                                                .set(Filter {
+                                                    allocation: Some(number),
+                                                    ..Filter::default()
+                                                });
+                                            lab.when.set(super::state::When::Ever);
+                                            lab.group.set(crate::talk::Group::None);
+                                            lab.tab.set(super::state::Tab::Values);
+                                        }
+                                    >
+                                        {format!("allocation {number}")}
+                                    </button>
+                                }
+                                    .into_any()
+                            } else {
+                                format!("{} allocations", grouped(u64::from(s.count))).into_any()
+                            }}
+                        </th>
+                        <td>{s.face.kind.name()}</td>
+                        <td>{space_name(s.face.color)}</td>
+                        <td class="number">{both(s.face.size)}</td>
+                        <td class="number">{both(s.most_live)}</td>
+                        <td class="number">{grouped(u64::from(s.values))}</td>
+                        <td class="small">{s.words}</td>
+                    </tr>
+                }
+            })
+            .collect_view()
+    };
+    view! {
+        <h3>"Whose memory it is"</h3>
+        <div class="scroll" tabindex="0" role="region" aria-label="Owners">
+            <table id="owners">
+                <thead>
+                    <tr>
+                        <th scope="col">"Kind"</th>
+                        <th scope="col">"Allocations"</th>
+                        <th scope="col">"Bytes"</th>
+                        <th scope="col">"Share"</th>
+                        <th scope="col">"Its address, from run to run"</th>
+                    </tr>
+                </thead>
+                <tbody>{owners}</tbody>
+            </table>
+        </div>
+        <h3>"Allocations, the largest first"</h3>
+        <div class="scroll" tabindex="0" role="region" aria-label="Allocations">
+            <table id="slabs">
+                <thead>
+                    <tr>
+                        <th scope="col">"Allocation"</th>
+                        <th scope="col">"Kind"</th>
+                        <th scope="col">"Memory space"</th>
+                        <th scope="col">"Bytes"</th>
+                        <th scope="col">"In use at the peak"</th>
+                        <th scope="col">"Values"</th>
+                        <th scope="col">"What is in it"</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+    }
+}
+
+const PAGE: u32 = 200;
+
+/// The decision log of our assignment.
+#[component]
+pub fn DecisionPane(lab: Lab) -> impl IntoView {
+    let kind = RwSignal::new(None::<String>);
+    let pattern = RwSignal::new(String::new());
+    let from = RwSignal::new(0u32);
+    let shown = RwSignal::new((Vec::<DecisionLine>::new(), 0u32, 0u32));
+    let problem = RwSignal::new(None::<String>);
+    Effect::new(move |_| {
+        let ask = Ask::Decisions { kind: kind.get(), pattern: pattern.get(), from: from.get(), count: PAGE };
+        lab.link.ask(ask, move |answer| match answer {
+            Answer::Decisions { lines, fitting, of } => {
+                problem.set(None);
+                shown.set((lines, fitting, of));
+            }
+            Answer::Failed(why) => problem.set(Some(why)),
+            _ => {}
+        });
+    });
+    view! {
+        <p class="quiet small">
+            "Every decision of our assignment of this module, in order: the rules are XLA's, and the numbers of allocations are those of the moment."
+        </p>
+        <form class="filters" aria-label="Filter of decisions" on:submit=move |e| e.prevent_default()>
+            <span class="field">
+                <label for="decision-kind">"Kind"</label>
+                <select
+                    id="decision-kind"
+                    on:change=move |e| {
+                        let v = event_target_value(&e);
+                        from.set(0);
+                        kind.set((!v.is_empty()).then_some(v));
+                    }
+                >
+                    <option value="">"all"</option>
+                    {DECISION_KINDS.iter().map(|k| view! { <option value=*k>{*k}</option> }).collect_view()}
+                </select>
+            </span>
+            <span class="field search">
+                <label for="decision-pattern">"Matching"</label>
+                <input
+                    id="decision-pattern"
+                    type="search"
+                    spellcheck="false"
+                    placeholder="regular expression"
+                    on:change=move |e| {
+                        from.set(0);
+                        pattern.set(event_target_value(&e));
+                    }
+                />
+            </span>
+        </form>
+        {move || problem.get().map(|p| view! { <p class="problem" role="alert">{p}</p> })}
+        <p class="summary" role="status">
+            {move || {
+                let (_, fitting, of) = shown.get();
+                format!("{} of {} decisions.", grouped(u64::from(fitting)), grouped(u64::from(of)))
+            }}
+        </p>
+        <ol class="decisions" id="decisions">
+            {move || {
+                shown
+                    .get()
+                    .0
+                    .into_iter()
+                    .map(|d| {
+                        let text = d.text;
+                        view! {
+                            <li>
+                                <span class="quiet number">{grouped(u64::from(d.number))}</span>
+                                {match d.row {
+                                    Some(row) => {
+                                        view! {
+                                            <button
+                                                type="button"
+                                                class="link"
+                                                on:click=move |_| {
+                                                    if lab.chosen.with_untracked(|c| {
+                                                        c.as_ref().is_some_and(|c| c.sources.len() > 1)
+                                                    }) {
+                                                        lab.look_at(crate::talk::Source::Ours);
+                                                    }
+                                                    lab.select(row);
+                                                }
+                                            >
+                                                {text}
+                                            </button>
+                                        }
+                                            .into_any()
+                                    }
+                                    None => view! { <span>{text}</span> }.into_any(),
+                                }}
+                            </li>
+                        }
+                    })
+                    .collect_view()
+            }}
+        </ol>
+        <div class="actions">
+            <button
+                type="button"
+                disabled=move || from.get() == 0
+                on:click=move |_| from.update(|f| *f = f.saturating_sub(PAGE))
+            >
+                "Before"
+            </button>
+            <button
+                type="button"
+                disabled=move || from.get() + PAGE >= shown.with(|s| s.1)
+                on:click=move |_| from.update(|f| *f += PAGE)
+            >
+                "After"
+            </button>
+        </div>
+    }
+}
+
+/// An answer in words.
+#[component]
+pub fn InWords(words: Words) -> impl IntoView {
+    let mut table = words.table.into_iter();
+    let head = table.next();
+    view! {
+        <section class="answer">
+            <h4>{words.title}</h4>
+            {words.lines.into_iter().map(|l| view! { <p>{l}</p> }).collect_view()}
+            {head
+                .map(|head| {
+                    view! {
+                        <div class="scroll" tabindex="0" role="region" aria-label="Table of the answer">
+                            <table>
+                                <thead>
+                                    <tr>
+                                        {head.into_iter().map(|h| view! { <th scope="col">{h}</th> }).collect_view()}
+                                    </tr>
+                                </thead>
+                                <tbody>
+                                    {table
+                                        .map(|r| {
+                                            view! {
+                                                <tr>{r.into_iter().map(|c| view! { <td>{c}</td> }).collect_view()}</tr>
+                                            }
+                                        })
+                                        .collect_view()}
+                                </tbody>
+                            </table>
+                        </div>
+                    }
+                })}
+        </section>
+    }
+}
+
+/// Questions.
+#[component]
+pub fn AskPane(lab: Lab) -> impl IntoView {
+    let answer = RwSignal::new(None::<Result<Words, String>>);
+    let a = move || lab.pair.with(|p| p.0.clone());
+    let b = move || lab.pair.with(|p| p.1.clone());
+    let take = move |said: Answer| match said {
+        Answer::Words(words) => {
+            lab.announced.set(words.lines.first().cloned().unwrap_or_else(|| words.title.clone()));
+            answer.set(Some(Ok(words)));
+        }
+        Answer::Failed(why) => answer.set(Some(Err(why))),
+        _ => {}
+    };
+    let ask_pair = move |e: leptos::ev::SubmitEvent| {
+        e.prevent_default();
+        lab.link.ask(Ask::Pair { a: a(), b: b() }, take);
+    };
+    view! {
+        <form class="filters" id="ask-pair" aria-label="Two values" on:submit=ask_pair>
+            <span class="field search">
+                <label for="pair-a">"Why do A"</label>
+                <input
+                    id="pair-a"
+                    class="code"
+                    spellcheck="false"
+                    placeholder="fusion.1"
+                    prop:value=a
+                    on:input=move |e| lab.pair.update(|p| p.0 = event_target_value(&e))
+                />
+            </span>
+            <span class="field search">
+                <label for="pair-b">"and B share, or not?"</label>
+                <input
+                    id="pair-b"
+                    class="code"
+                    spellcheck="false"
+                    placeholder="while.2{0}"
+                    prop:value=b
+                    on:input=move |e| lab.pair.update(|p| p.1 = event_target_value(&e))
+                />
+            </span>
+            <button type="submit">"Ask"</button>
+        </form>
+        <div class="topics" role="group" aria-label="Questions about the module">
+            {TOPICS
+                .iter()
+                .map(|(topic, question)| {
+                    view! {
+                        <button
+                            type="button"
+                            on:click=move |_| {
+                                let ask = Ask::Topic {
+                                    source: lab.source.get_untracked(),
+                                    topic: (*topic).to_owned(),
+                                };
+                                lab.link.ask(ask, take);
+                            }
+                        >
+                            {*question}
+                        </button>
+                    }
+                })
+                .collect_view()}
+        </div>
+        <div id="answer">
+            {move || {
+                answer
+                    .get()
+                    .map(|a| match a {
+                        Ok(words) => view! { <InWords words /> }.into_any(),
+                        Err(why) => view! { <p class="problem" role="alert">{why}</p> }.into_any(),
+                    })
+            }}
+        </div>
+    }
+}

@@ -1,0 +1,551 @@
+//! Timeline and heap map as pixels: steps to the right, addresses downwards, a band for each value.
+//!
+//! What is smaller than a pixel is drawn as density: the share of the pixel that is taken. A hundred thousand bands cost one
+//! pass over them and one over the pixels.
+
+use crate::talk::{Kind, MapData};
+
+/// What part of the map is seen: steps, and bytes of the allocations laid one behind another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// The step at the left edge.
+    pub from: f64,
+    /// The step at the right edge.
+    pub to: f64,
+    /// The byte at the upper edge.
+    pub low: f64,
+    /// The byte at the lower edge.
+    pub high: f64,
+}
+
+/// Which allocations are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Shown {
+    /// The temporaries of one memory space.
+    Temps(u32),
+    /// Everything of one memory space.
+    Space(u32),
+    /// Everything.
+    #[default]
+    All,
+}
+
+/// Where each allocation begins when those that are shown are laid one behind another.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Layout {
+    /// By slab; `None` for those that are not shown.
+    pub base: Vec<Option<f64>>,
+    /// All of them, in bytes.
+    pub total: f64,
+}
+
+impl Layout {
+    /// Lays them out.
+    #[must_use]
+    pub fn new(map: &MapData, shown: Shown) -> Self {
+        let mut out = Self::default();
+        for slab in &map.slabs {
+            let is_shown = match shown {
+                Shown::Temps(color) => slab.kind == Kind::Temp && slab.color == color,
+                Shown::Space(color) => slab.color == color,
+                Shown::All => true,
+            };
+            out.base.push(is_shown.then_some(out.total));
+            if is_shown {
+                out.total += slab.size as f64;
+            }
+        }
+        out
+    }
+
+    /// The slab at a byte.
+    #[must_use]
+    pub fn slab_at(&self, map: &MapData, byte: f64) -> Option<usize> {
+        let inside =
+            |s: &usize| self.base[*s].is_some_and(|b| b <= byte && byte < b + map.slabs[*s].size as f64);
+        (0..self.base.len()).find(inside)
+    }
+}
+
+impl Window {
+    /// The whole map.
+    #[must_use]
+    pub fn whole(map: &MapData, layout: &Layout) -> Self {
+        Self { from: 0.0, to: f64::from(map.end) + 1.0, low: 0.0, high: layout.total.max(1.0) }
+    }
+
+    /// Grown or shrunk around a point, which is given as shares of width and height, and kept inside `whole`.
+    #[must_use]
+    pub fn zoomed(self, whole: &Self, at: (f64, f64), by: (f64, f64)) -> Self {
+        let axis = |low: f64, high: f64, at: f64, by: f64, least: f64, (a, z): (f64, f64)| {
+            let size = ((high - low) * by).clamp(least.min(z - a), z - a);
+            let fixed = low + (high - low) * at;
+            let low = (fixed - size * at).clamp(a, z - size);
+            (low, low + size)
+        };
+        let (from, to) = axis(self.from, self.to, at.0, by.0, 2.0, (whole.from, whole.to));
+        let (low, high) = axis(self.low, self.high, at.1, by.1, 16.0, (whole.low, whole.high));
+        Self { from, to, low, high }
+    }
+
+    /// Moved by shares of its own size, and kept inside `whole`.
+    #[must_use]
+    pub fn moved(self, whole: &Self, by: (f64, f64)) -> Self {
+        let axis = |low: f64, high: f64, by: f64, (a, z): (f64, f64)| {
+            let size = high - low;
+            let low = (low + size * by).clamp(a, (z - size).max(a));
+            (low, low + size)
+        };
+        let (from, to) = axis(self.from, self.to, by.0, (whole.from, whole.to));
+        let (low, high) = axis(self.low, self.high, by.1, (whole.low, whole.high));
+        Self { from, to, low, high }
+    }
+
+    /// Around one band, with room on all sides.
+    #[must_use]
+    pub fn around(map: &MapData, layout: &Layout, band: usize, whole: &Self) -> Option<Self> {
+        let base = layout.base[map.slab[band] as usize]?;
+        let (from, to) = (f64::from(map.start[band]), f64::from(map.last[band]) + 1.0);
+        let (low, high) = (base + map.offset[band] as f64, base + (map.offset[band] + map.size[band]) as f64);
+        let (w, h) = ((to - from).max(8.0), (high - low).max(64.0));
+        let out = Self { from: from - w, to: to + w, low: low - 2.0 * h, high: high + 2.0 * h };
+        Some(Self {
+            from: out.from.max(whole.from),
+            to: out.to.min(whole.to),
+            low: out.low.max(whole.low),
+            high: out.high.min(whole.high),
+        })
+    }
+}
+
+/// Colours, as red, green and blue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Palette {
+    /// Of bands.
+    pub fill: [[u8; 3]; 10],
+    /// Of their edges.
+    pub line: [[u8; 3]; 10],
+    /// What is free.
+    pub free: [u8; 3],
+    /// Borders between allocations.
+    pub rule: [u8; 3],
+    /// The band that is selected.
+    pub lit: [u8; 3],
+    /// Text and the path of the curve.
+    pub ink: [u8; 3],
+    /// Area below the curve.
+    pub area: [u8; 3],
+}
+
+/// What is drawn differently.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Marks<'a> {
+    /// The row that is selected.
+    pub selected: Option<u32>,
+    /// Rows that fit the filter, by row; all if there is none.
+    pub fitting: Option<&'a [bool]>,
+}
+
+/// Pixels: red, green, blue and opacity, row by row.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    /// Pixels a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Four bytes a pixel.
+    pub pixels: Vec<u8>,
+    /// Density of what is smaller than a pixel: red, green, blue and share, as differences along a row.
+    thin: Vec<[f32; 4]>,
+}
+
+fn mix(a: [u8; 3], b: [u8; 3], share: f32) -> [u8; 3] {
+    let one = |i: usize| (f32::from(a[i]) + (f32::from(b[i]) - f32::from(a[i])) * share).round() as u8;
+    [one(0), one(1), one(2)]
+}
+
+impl Frame {
+    /// Makes room, and paints everything in one colour.
+    pub fn clear(&mut self, width: usize, height: usize, colour: [u8; 3]) {
+        (self.width, self.height) = (width, height);
+        self.pixels.clear();
+        self.pixels.reserve(width * height * 4);
+        for _ in 0..width * height {
+            self.pixels.extend_from_slice(&[colour[0], colour[1], colour[2], 255]);
+        }
+        self.thin.clear();
+        self.thin.resize((width + 1) * height, [0.0; 4]);
+    }
+
+    /// The colour of a pixel.
+    #[must_use]
+    pub fn at(&self, x: usize, y: usize) -> [u8; 3] {
+        let i = (y * self.width + x) * 4;
+        [self.pixels[i], self.pixels[i + 1], self.pixels[i + 2]]
+    }
+
+    fn set(&mut self, x: usize, y: usize, colour: [u8; 3]) {
+        let i = (y * self.width + x) * 4;
+        self.pixels[i..i + 3].copy_from_slice(&colour);
+    }
+
+    fn rectangle(&mut self, (x0, y0): (usize, usize), (x1, y1): (usize, usize), colour: [u8; 3]) {
+        for y in y0..y1.min(self.height) {
+            for x in x0..x1.min(self.width) {
+                self.set(x, y, colour);
+            }
+        }
+    }
+
+    /// Adds density between two places of a row.
+    fn density(&mut self, y: usize, x0: f64, x1: f64, share: f32, colour: [u8; 3]) {
+        let row = y * (self.width + 1);
+        let mut add = |from: usize, to: usize, share: f32| {
+            let part = [
+                f32::from(colour[0]) * share,
+                f32::from(colour[1]) * share,
+                f32::from(colour[2]) * share,
+                share,
+            ];
+            for (i, part) in part.iter().enumerate() {
+                self.thin[row + from][i] += part;
+                self.thin[row + to][i] -= part;
+            }
+        };
+        let (a, b) = (x0.floor() as usize, x1.floor() as usize);
+        if a == b {
+            add(a, a + 1, share * (x1 - x0) as f32);
+            return;
+        }
+        add(a, a + 1, share * (1.0 - x0.fract()) as f32);
+        if a + 1 < b {
+            add(a + 1, b, share);
+        }
+        if x1.fract() > 0.0 && b < self.width {
+            add(b, b + 1, share * x1.fract() as f32);
+        }
+    }
+
+    /// Puts the density onto the pixels.
+    fn settle(&mut self) {
+        for y in 0..self.height {
+            let mut sum = [0.0f32; 4];
+            for x in 0..self.width {
+                let change = self.thin[y * (self.width + 1) + x];
+                for (sum, change) in sum.iter_mut().zip(change) {
+                    *sum += change;
+                }
+                let share = sum[3];
+                if share > 1e-3 {
+                    let colour = [0, 1, 2].map(|i| (sum[i] / share).clamp(0.0, 255.0).round() as u8);
+                    // What is there at all is seen, if faintly.
+                    let now = mix(self.at(x, y), colour, share.clamp(0.18, 1.0));
+                    self.set(x, y, now);
+                }
+            }
+        }
+    }
+}
+
+/// Draws the map into `frame`.
+pub fn draw(
+    frame: &mut Frame,
+    (width, height): (usize, usize),
+    map: &MapData,
+    layout: &Layout,
+    window: &Window,
+    palette: &Palette,
+    marks: Marks<'_>,
+) {
+    frame.clear(width, height, palette.free);
+    if width == 0 || height == 0 {
+        return;
+    }
+    let sx = width as f64 / (window.to - window.from).max(1e-9);
+    let sy = height as f64 / (window.high - window.low).max(1e-9);
+    let (w, h) = (width as f64, height as f64);
+    let mut chosen = None;
+    for i in 0..map.row.len() {
+        let Some(base) = layout.base[map.slab[i] as usize] else { continue };
+        let x0 = (f64::from(map.start[i]) - window.from) * sx;
+        let x1 = (f64::from(map.last[i]) + 1.0 - window.from) * sx;
+        let y0 = (base + map.offset[i] as f64 - window.low) * sy;
+        let y1 = y0 + map.size[i] as f64 * sy;
+        if x1 <= 0.0 || x0 >= w || y1 <= 0.0 || y0 >= h {
+            continue;
+        }
+        let row = map.row[i];
+        let faint = marks.fitting.is_some_and(|f| !f.get(row as usize).copied().unwrap_or(false));
+        let hue = usize::from(map.hue[i]) % 10;
+        let (fill, line) = if faint {
+            (mix(palette.free, palette.fill[hue], 0.25), mix(palette.free, palette.line[hue], 0.25))
+        } else {
+            (palette.fill[hue], palette.line[hue])
+        };
+        let (cx0, cx1) = (x0.max(0.0), x1.min(w));
+        let (cy0, cy1) = (y0.max(0.0), y1.min(h));
+        if marks.selected == Some(row) {
+            chosen = Some((cx0, cx1, cy0, cy1));
+        }
+        if x1 - x0 >= 1.0 && y1 - y0 >= 1.0 {
+            let (px0, px1) = (cx0.round() as usize, cx1.round() as usize);
+            let (py0, py1) = (cy0.round() as usize, cy1.round() as usize);
+            frame.rectangle((px0, py0), (px1, py1), fill);
+            // An edge where there is room for one: above, below, left and right.
+            if y1 - y0 >= 4.0 {
+                frame.rectangle((px0, py1.saturating_sub(1)), (px1, py1), line);
+                frame.rectangle((px0, py0), (px1, py0 + 1), line);
+            }
+            if x1 - x0 >= 4.0 {
+                frame.rectangle((px0, py0), (px0 + 1, py1), line);
+                frame.rectangle((px1.saturating_sub(1), py0), (px1, py1), line);
+            }
+        } else {
+            let (first, last) = (cy0.floor() as usize, (cy1.ceil() as usize).min(height));
+            for y in first..last {
+                let share = cy1.min(y as f64 + 1.0) - cy0.max(y as f64);
+                frame.density(y, cx0, cx1.min(w - 1e-6), share as f32, line);
+            }
+        }
+    }
+    frame.settle();
+    for (s, base) in layout.base.iter().enumerate() {
+        let Some(base) = base else { continue };
+        let y = (base + map.slabs[s].size as f64 - window.low) * sy;
+        if y > 0.0 && y < h - 1.0 && map.slabs[s].size > 0 {
+            let y = y as usize;
+            frame.rectangle((0, y), (width, y + 1), palette.rule);
+        }
+    }
+    if let Some((x0, x1, y0, y1)) = chosen {
+        // Never smaller than what an eye finds.
+        let (x0, x1) = ((x0 - 1.0).max(0.0) as usize, (x1.max(x0 + 4.0) + 1.0) as usize);
+        let (y0, y1) = ((y0 - 1.0).max(0.0) as usize, (y1.max(y0 + 4.0) + 1.0) as usize);
+        for edge in [((x0, y0), (x1, y0 + 2)), ((x0, y1), (x1, y1 + 2)), ((x0, y0), (x0 + 2, y1 + 2))] {
+            frame.rectangle(edge.0, edge.1, palette.lit);
+        }
+        frame.rectangle((x1, y0), (x1 + 2, y1 + 2), palette.lit);
+    }
+}
+
+/// Draws how much is taken over time, as one path: each pixel column shows the most of its steps.
+pub fn draw_curve(
+    frame: &mut Frame,
+    (width, height): (usize, usize),
+    points: &[(u32, u64)],
+    most: u64,
+    window: &Window,
+    palette: &Palette,
+    back: [u8; 3],
+) {
+    frame.clear(width, height, back);
+    if width == 0 || height == 0 || most == 0 {
+        return;
+    }
+    let step = (window.to - window.from).max(1e-9) / width as f64;
+    for x in 0..width {
+        let (from, to) = (window.from + x as f64 * step, window.from + (x + 1) as f64 * step);
+        let bytes = most_between(points, from, to);
+        let top = height - ((bytes as f64 / most as f64).clamp(0.0, 1.0) * (height - 1) as f64) as usize - 1;
+        frame.rectangle((x, top), (x + 1, height), palette.area);
+        frame.rectangle((x, top), (x + 1, top + 2), palette.ink);
+    }
+}
+
+/// Most that is taken between two moments.
+#[must_use]
+pub fn most_between(points: &[(u32, u64)], from: f64, to: f64) -> u64 {
+    let first = points.partition_point(|p| f64::from(p.0) <= from).saturating_sub(1);
+    points[first.min(points.len())..]
+        .iter()
+        .take_while(|p| f64::from(p.0) < to)
+        .filter(|p| f64::from(p.0) <= to)
+        .map(|p| p.1)
+        .max()
+        .unwrap_or(0)
+}
+
+/// Finds the band at a point without looking at all of them.
+#[derive(Clone, Debug, Default)]
+pub struct Index {
+    /// By slab: bands by first step, each with the largest last step up to it.
+    slabs: Vec<Vec<(u32, u32, u32)>>,
+}
+
+impl Index {
+    /// Of a map.
+    #[must_use]
+    pub fn new(map: &MapData) -> Self {
+        let mut slabs: Vec<Vec<(u32, u32, u32)>> = vec![Vec::new(); map.slabs.len()];
+        for i in 0..map.row.len() {
+            slabs[map.slab[i] as usize].push((map.start[i], i as u32, map.last[i]));
+        }
+        for bands in &mut slabs {
+            bands.sort_unstable();
+            let mut most = 0;
+            for b in bands {
+                most = most.max(b.2);
+                b.2 = most;
+            }
+        }
+        Self { slabs }
+    }
+
+    /// The band at a step and a byte of the layout; of several the smallest.
+    #[must_use]
+    pub fn at(&self, map: &MapData, layout: &Layout, step: f64, byte: f64) -> Option<usize> {
+        let slab = layout.slab_at(map, byte)?;
+        let byte = byte - layout.base[slab]?;
+        if step < 0.0 {
+            return None;
+        }
+        let step = step as u32;
+        let bands = &self.slabs[slab];
+        let to = bands.partition_point(|b| b.0 <= step);
+        bands[..to]
+            .iter()
+            .rev()
+            .take_while(|b| b.2 >= step)
+            .map(|b| b.1 as usize)
+            .filter(|i| {
+                map.last[*i] >= step
+                    && map.offset[*i] as f64 <= byte
+                    && byte < (map.offset[*i] + map.size[*i]) as f64
+            })
+            .min_by_key(|i| (map.size[*i], *i))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::talk::SlabFace;
+
+    fn map_of(bands: &[(u32, u32, u64, u64)], size: u64, end: u32) -> MapData {
+        let slab = SlabFace { number: 0, kind: Kind::Temp, color: 0, size };
+        MapData {
+            end,
+            slabs: vec![slab],
+            row: (0..bands.len() as u32).collect(),
+            slab: vec![0; bands.len()],
+            start: bands.iter().map(|b| b.0).collect(),
+            last: bands.iter().map(|b| b.1).collect(),
+            offset: bands.iter().map(|b| b.2).collect(),
+            size: bands.iter().map(|b| b.3).collect(),
+            hue: vec![0; bands.len()],
+            ..MapData::default()
+        }
+    }
+
+    fn palette() -> Palette {
+        Palette { fill: [[200, 0, 0]; 10], line: [[100, 0, 0]; 10], lit: [0, 0, 255], ..Palette::default() }
+    }
+
+    /// Numbers that are always the same.
+    fn random() -> impl FnMut(u64) -> u64 {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        move |below| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % below
+        }
+    }
+
+    #[test]
+    fn a_band_is_where_its_steps_and_bytes_are() {
+        let map = map_of(&[(2, 4, 50, 50)], 100, 9);
+        let layout = Layout::new(&map, Shown::All);
+        let window = Window::whole(&map, &layout);
+        let mut frame = Frame::default();
+        draw(&mut frame, (100, 100), &map, &layout, &window, &palette(), Marks::default());
+        assert_eq!(frame.at(35, 75), [200, 0, 0]);
+        assert_eq!(frame.at(35, 40), [0, 0, 0], "above it is free");
+        assert_eq!(frame.at(10, 75), [0, 0, 0], "before it is free");
+        assert_eq!(frame.at(60, 75), [0, 0, 0], "after it is free");
+        assert_eq!(frame.at(20, 75), [100, 0, 0], "its edge");
+    }
+
+    #[test]
+    fn what_is_smaller_than_a_pixel_is_density() {
+        // A thousand bands of one byte fill half of ten rows.
+        let bands: Vec<_> = (0..1000).map(|i| (0, 99, i * 2, 1)).collect();
+        let map = map_of(&bands, 2000, 99);
+        let layout = Layout::new(&map, Shown::All);
+        let mut frame = Frame::default();
+        let window = Window::whole(&map, &layout);
+        draw(&mut frame, (50, 10), &map, &layout, &window, &palette(), Marks::default());
+        for y in 0..10 {
+            let red = frame.at(25, y)[0];
+            assert!((45..=55).contains(&red), "half of 100, not {red}, in row {y}");
+        }
+    }
+
+    #[test]
+    fn the_index_finds_what_a_search_finds() {
+        let mut random = random();
+        let bands: Vec<_> = (0..3000)
+            .map(|_| {
+                let start = random(500) as u32;
+                (start, start + random(40) as u32, random(9000), 1 + random(900))
+            })
+            .collect();
+        let map = map_of(&bands, 10_000, 540);
+        let layout = Layout::new(&map, Shown::Temps(0));
+        let index = Index::new(&map);
+        let mut found = 0;
+        for _ in 0..2000 {
+            let (step, byte) = (random(545) as f64 + 0.5, random(10_000) as f64 + 0.5);
+            let all = (0..bands.len()).filter(|i| {
+                let (start, last, offset, size) = bands[*i];
+                f64::from(start) <= step
+                    && step < f64::from(last) + 1.0
+                    && offset as f64 <= byte
+                    && byte < (offset + size) as f64
+            });
+            let expected = all.min_by_key(|i| (bands[*i].3, *i));
+            assert_eq!(index.at(&map, &layout, step, byte), expected);
+            found += usize::from(expected.is_some());
+        }
+        assert!(found > 500, "{found}");
+        assert_eq!(index.at(&map, &layout, -1.0, 5.0), None);
+        assert_eq!(Index::new(&map).at(&map, &Layout::new(&map, Shown::Temps(7)), 5.0, 5.0), None);
+    }
+
+    #[test]
+    fn windows_stay_inside() {
+        let map = map_of(&[(0, 99, 0, 1000)], 1000, 99);
+        let layout = Layout::new(&map, Shown::All);
+        let whole = Window::whole(&map, &layout);
+        let near = whole.zoomed(&whole, (0.5, 0.5), (0.1, 0.1));
+        assert!((near.to - near.from - 10.0).abs() < 1e-6 && (near.from - 45.0).abs() < 1e-6, "{near:?}");
+        let right = near.moved(&whole, (100.0, -100.0));
+        assert!((right.to - whole.to).abs() < 1e-6 && right.low == 0.0, "{right:?}");
+        let out = right.zoomed(&whole, (0.0, 0.0), (1e9, 1e9));
+        assert!((out.from, out.low) == (0.0, 0.0) && (out.to - whole.to).abs() < 1e-6, "{out:?}");
+        let around = Window::around(&map, &layout, 0, &whole);
+        assert_eq!(around, Some(whole));
+    }
+
+    #[test]
+    fn the_curve_shows_the_most_of_each_column() {
+        let points = [(0, 5), (10, 50), (11, 5), (90, 0)];
+        assert_eq!(most_between(&points, 0.0, 5.0), 5);
+        assert_eq!(most_between(&points, 9.5, 10.5), 50);
+        assert_eq!(most_between(&points, 10.0, 10.5), 50);
+        assert_eq!(most_between(&points, 11.0, 60.0), 5);
+        assert_eq!(most_between(&points, 95.0, 96.0), 0);
+        assert_eq!(most_between(&[], 0.0, 1.0), 0);
+    }
+
+    #[test]
+    fn a_selected_band_is_seen_however_small() {
+        let map = map_of(&[(5, 5, 100, 1)], 1_000_000, 100_000);
+        let layout = Layout::new(&map, Shown::All);
+        let window = Window::whole(&map, &layout);
+        let mut frame = Frame::default();
+        let marks = Marks { selected: Some(0), fitting: None };
+        draw(&mut frame, (300, 200), &map, &layout, &window, &palette(), marks);
+        assert!(frame.pixels.chunks(4).any(|p| p[..3] == [0, 0, 255]));
+    }
+}

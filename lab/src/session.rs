@@ -1,0 +1,920 @@
+//! The worker's side: what was opened, the module that is chosen, and the answers to what the page asks.
+//!
+//! It knows no browser: the same answers are given in a test.
+
+use crate::map::map;
+use crate::rows::{self, space_name};
+use crate::talk::{
+    Answer, Ask, Chosen, DECISION_KINDS, DecisionLine, Detail, Kind, ModuleLine, Note, Opened, OutOfMemory,
+    Progress, SlabRow, Source, SourceLine, SpaceLine, Words,
+};
+use crate::text::{cut, cut_line, pattern};
+use crate::topics;
+use analysis::{Backend, Facts, Orders, Target, ValueId};
+use assigner::Decision;
+use assigner::words::{self, binary, both, grouped};
+use opening::{Blob, Limits, Stage};
+use questions::{Peak, Program, Role, Settings, Study};
+use rustc_hash::FxHashMap;
+
+/// Is told how far a long answer is.
+pub type Tell<'a> = &'a mut dyn FnMut(Progress);
+
+/// What was opened, and the module that is chosen.
+#[derive(Default)]
+pub struct Session {
+    opened: opening::Opened,
+    list: Vec<ModuleLine>,
+    chosen: Option<Current>,
+}
+
+/// A module that was read.
+struct Current {
+    dump: Option<View>,
+    ours: Option<View>,
+    text: Text,
+}
+
+/// An assignment with its peak.
+struct View {
+    study: Study,
+    peak: Peak,
+    row_of: FxHashMap<ValueId, u32>,
+}
+
+impl View {
+    fn new(study: Study) -> Self {
+        let peak = questions::peak(&study);
+        let row_of = study.rows.iter().enumerate().filter_map(|(i, r)| Some((r.value?, i as u32))).collect();
+        Self { study, peak, row_of }
+    }
+}
+
+/// The module's text by lines.
+#[derive(Default)]
+struct Text {
+    text: String,
+    starts: Vec<u32>,
+}
+
+impl Text {
+    fn new(text: String) -> Self {
+        let mut starts = Vec::new();
+        if !text.is_empty() && u32::try_from(text.len()).is_ok() {
+            starts.push(0);
+            starts.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
+            if starts.last().is_some_and(|s| *s as usize == text.len()) {
+                starts.pop();
+            }
+        }
+        Self { text, starts }
+    }
+
+    fn line(&self, number: u32) -> &str {
+        let Some(start) = self.starts.get(number as usize) else { return "" };
+        let end = self.starts.get(number as usize + 1).map_or(self.text.len(), |e| *e as usize);
+        self.text[*start as usize..end].trim_end_matches(['\n', '\r'])
+    }
+
+    fn len(&self) -> u32 {
+        self.starts.len() as u32
+    }
+}
+
+impl Session {
+    /// Answers. Files come beside the question.
+    pub fn answer(&mut self, ask: Ask, files: Vec<Blob>, tell: Tell<'_>) -> Answer {
+        match ask {
+            Ask::Open { text } => {
+                let mut blobs = files;
+                if let Some(text) = text {
+                    blobs.push(Blob::new("pasted text", text));
+                }
+                Answer::Opened(Box::new(self.open(blobs, tell)))
+            }
+            Ask::Choose { module } => match self.choose(module as usize, tell) {
+                Ok(chosen) => Answer::Chosen(Box::new(chosen)),
+                Err(why) => Answer::Failed(why),
+            },
+            Ask::Decisions { kind, pattern, from, count } => {
+                self.decisions(kind.as_deref(), &pattern, from, count)
+            }
+            Ask::Text { from, count } => self.lines(from, count),
+            Ask::Find { pattern, after, back } => self.find(&pattern, after, back),
+            Ask::Map { source } => {
+                self.with(source, |v| Answer::Map(Box::new(map(&v.study, &v.peak, source))))
+            }
+            Ask::Rows(query) => self.with(query.source, |v| Answer::Rows(rows::rows(&v.study, &query))),
+            Ask::Slabs { source } => self.with(source, |v| Answer::Slabs(slabs(v))),
+            Ask::Line { source, row } => self.with(source, |v| match v.study.rows.get(row as usize) {
+                Some(_) => Answer::Line(Box::new(rows::line(&v.study, row))),
+                None => gone(),
+            }),
+            Ask::Value { source, row } => {
+                self.with(source, |v| detail(v, row).map_or_else(gone, |d| Answer::Value(Box::new(d))))
+            }
+            Ask::Pair { a, b } => self.pair(&a, &b),
+            Ask::Topic { source, topic } => {
+                self.with(source, |v| match topics::answer(&v.study, &v.peak, &topic) {
+                    Some(words) => Answer::Words(words),
+                    None => Answer::Failed(format!("There is no topic {}.", cut(&topic))),
+                })
+            }
+        }
+    }
+
+    fn with(&self, source: Source, answer: impl FnOnce(&View) -> Answer) -> Answer {
+        self.view(source).map_or_else(
+            || Answer::Failed("There is no such assignment: no module is chosen, or it has none.".to_owned()),
+            answer,
+        )
+    }
+
+    fn view(&self, source: Source) -> Option<&View> {
+        let chosen = self.chosen.as_ref()?;
+        match source {
+            Source::Dump => chosen.dump.as_ref(),
+            Source::Ours => chosen.ours.as_ref(),
+        }
+    }
+
+    fn open(&mut self, blobs: Vec<Blob>, tell: Tell<'_>) -> Opened {
+        *self = Self::default();
+        let opened = opening::open_with(blobs, &Limits::default(), &mut |p| {
+            let unpacking = p.stage == Stage::Unpacking;
+            tell(Progress {
+                stage: if unpacking { "Unpacking" } else { "Telling files apart" }.to_owned(),
+                what: cut(&p.file),
+                done: p.done,
+                of: p.of,
+                bytes: unpacking,
+            });
+            true
+        });
+        self.opened = opened.unwrap_or_default();
+        let count = self.opened.modules.len();
+        for i in 0..count {
+            tell(Progress {
+                stage: "Reading modules".to_owned(),
+                what: cut(&self.opened.modules[i].name),
+                done: i as u64,
+                of: Some(count as u64),
+                bytes: false,
+            });
+            // One module alone is read when it is chosen, which is at once.
+            let line = self.line(i, count > 1);
+            self.list.push(line);
+        }
+        let o = &self.opened;
+        let mut modules = self.list.clone();
+        modules.sort_by_key(|m| (std::cmp::Reverse(m.peak.or(m.total)), m.module));
+        Opened {
+            files: o.files.len() as u32,
+            bytes: o.files.iter().fold(0, |sum, f| sum.saturating_add(f.bytes.len() as u64)),
+            modules,
+            errors: o.errors.iter().map(|(i, e)| out_of_memory(&o.files[*i].name, e)).collect(),
+            logs: o.logs.iter().map(|(i, l)| log_words(&o.files[*i].name, l)).collect(),
+            notes: o.remarks.iter().map(note).collect(),
+            advice: o.advice(),
+        }
+    }
+
+    /// A module's line of the list. `read` it to know its figures.
+    fn line(&self, module: usize, read: bool) -> ModuleLine {
+        let entry = &self.opened.modules[module];
+        let mut has = Vec::new();
+        for (there, what) in [(entry.hlo.is_some(), "HLO text"), (entry.proto.is_some(), "protocol buffer")] {
+            if there {
+                has.push(what.to_owned());
+            }
+        }
+        has.extend(entry.dumps.iter().map(|i| self.opened.files[*i].kind.words().to_owned()));
+        let mut out = ModuleLine {
+            module: module as u32,
+            id: entry.id.clone().unwrap_or_default(),
+            name: cut(&entry.name),
+            folder: cut(&entry.folder),
+            stage: cut(&entry.stage),
+            backend: entry.backend.map_or("", Backend::name).to_owned(),
+            signature: entry.signature.as_deref().map(cut).unwrap_or_default(),
+            same_name: entry.same_name.len() as u32,
+            has,
+            ..ModuleLine::default()
+        };
+        if read {
+            let loaded = self.opened.load(module);
+            figures(&mut out, &loaded);
+            if out.peak.is_none()
+                && let Some(m) = &loaded.module
+                && let Ok(facts) = facts_of(m, &loaded)
+            {
+                out.peak = Some(dumps::peak(m, &facts).total);
+                out.peak_is_ours = true;
+            }
+        }
+        out
+    }
+
+    fn choose(&mut self, module: usize, tell: Tell<'_>) -> Result<Chosen, String> {
+        self.chosen = None;
+        let Some(entry) = self.opened.modules.get(module) else {
+            return Err("There is no module of that number.".to_owned());
+        };
+        let mut step = |stage: &str, done| {
+            tell(Progress {
+                stage: stage.to_owned(),
+                what: cut(&entry.name),
+                done,
+                of: Some(4),
+                bytes: false,
+            });
+        };
+        step("Reading the module and its files", 0);
+        let loaded = self.opened.load(module);
+        let mut out = Chosen {
+            line: self.list[module].clone(),
+            findings: loaded
+                .findings
+                .iter()
+                .map(|f| Note { is_error: true, place: f.name().to_owned(), text: cut_line(&f.words()) })
+                .collect(),
+            missing: loaded
+                .missing
+                .iter()
+                .map(|m| [m.what.to_owned(), m.costs.to_owned(), m.how.clone()])
+                .collect(),
+            notes: loaded.remarks.iter().map(note).collect(),
+            ..Chosen::default()
+        };
+        figures(&mut out.line, &loaded);
+        let text = match (entry.hlo, entry.proto) {
+            (Some(i), _) => String::from_utf8_lossy(&self.opened.files[i].bytes).into_owned(),
+            (None, Some(i)) => hlo::proto_text(&self.opened.files[i].bytes).unwrap_or_default(),
+            (None, None) => String::new(),
+        };
+        let text = Text::new(text);
+        out.lines = text.len();
+        let told_total = loaded.dump.values.as_ref().and_then(|v| v.total);
+        let has_dump = loaded.dump.assignment.is_some();
+        let has_module = loaded.module.is_some();
+        step("Analysing the program and assigning its buffers", 1);
+        let mut dump = None;
+        let mut ours = None;
+        match Study::of(loaded, &Settings::default()) {
+            Ok(study) if study.source == questions::Source::Dump => {
+                step("Finding the peak", 2);
+                dump = Some(View::new(study));
+            }
+            Ok(study) => {
+                step("Finding the peak", 2);
+                ours = Some(View::new(study));
+            }
+            Err(e) => out.notes.push(Note {
+                is_error: true,
+                place: "module".to_owned(),
+                text: format!("The module cannot be analysed: {}.", cut_line(&e.to_string())),
+            }),
+        }
+        if let Some(view) = &dump {
+            if view.study.program.is_some() {
+                step("Laying our own assignment beside XLA's", 3);
+                // A study owns its program; the second one reads it again.
+                let again = self.opened.load(module);
+                if let Ok(study) = Study::of(again, &Settings { ours: true, ..Settings::default() }) {
+                    ours = Some(View::new(study));
+                }
+            } else if has_module {
+                out.notes.push(Note {
+                    is_error: false,
+                    place: "module".to_owned(),
+                    text: "The program cannot be analysed, so only what XLA's files tell is shown."
+                        .to_owned(),
+                });
+            }
+        }
+        for (source, view) in [(Source::Dump, &dump), (Source::Ours, &ours)] {
+            if let Some(v) = view {
+                out.sources.push(source_line(source, v));
+            }
+        }
+        if let Some(first) = dump.as_ref().or(ours.as_ref()) {
+            out.headline = headline(first);
+            out.spaces = spaces(first);
+            if let Some(told) = told_total.filter(|_| has_dump) {
+                let sum = first.study.slabs.iter().fold(0u64, |s, a| s.saturating_add(a.size));
+                if told.bytes == sum {
+                    out.headline.push(format!(
+                        "Checked: the allocations add up to the files' own total, {}.",
+                        both(sum)
+                    ));
+                }
+            }
+            out.notable = questions::notes(&first.study, &first.peak)
+                .into_iter()
+                .take(8)
+                .map(|n| cut_line(&n.words))
+                .collect();
+            if out.line.peak.is_none() {
+                out.line.peak = first.study.program.as_ref().map(|p| dumps::peak(&p.module, &p.facts).total);
+                out.line.peak_is_ours = true;
+            }
+            if out.line.total.is_none() {
+                out.line.total = Some(first.study.slabs.iter().fold(0, |s, a| s.saturating_add(a.size)));
+                out.line.temp = Some(first.peak.owner(Role::Temp).map_or(0, |o| o.bytes));
+            }
+        }
+        if let (Some(d), Some(o)) = (&dump, &ours) {
+            out.difference = Some(difference(d, o));
+        }
+        out.can_try = ours.is_some();
+        self.list[module] = out.line.clone();
+        self.chosen = Some(Current { dump, ours, text });
+        Ok(out)
+    }
+
+    fn lines(&self, from: u32, count: u32) -> Answer {
+        let Some(text) = self.chosen.as_ref().map(|c| &c.text) else { return no_module() };
+        let to = from.saturating_add(count.min(2_000)).min(text.len());
+        let lines = (from..to).map(|i| cut_line(text.line(i))).collect();
+        Answer::Text { from, lines, of: text.len() }
+    }
+
+    fn find(&self, wanted: &str, after: Option<u32>, back: bool) -> Answer {
+        let Some(text) = self.chosen.as_ref().map(|c| &c.text) else { return no_module() };
+        let regex = match pattern(wanted) {
+            Ok(Some(regex)) => regex,
+            Ok(None) => return Answer::Found(None),
+            Err(problem) => return Answer::Failed(problem),
+        };
+        let n = text.len();
+        let first = after.map_or(0, |a| if back { a + n - 1 } else { a + 1 });
+        let hit = (0..n)
+            .map(|i| if back { (first + n - i) % n } else { (first + i) % n })
+            .find(|i| regex.is_match(text.line(*i)));
+        Answer::Found(hit)
+    }
+
+    /// What has our decisions: of our own assignment, or of the one that was made beside XLA's.
+    fn ours(&self) -> Option<(&View, &Program, &assigner::Assignment, &[Decision])> {
+        let view = self.view(Source::Ours).or_else(|| self.view(Source::Dump))?;
+        let (assignment, decisions) = view.study.ours.as_ref()?;
+        Some((view, view.study.program.as_ref()?, assignment, decisions))
+    }
+
+    fn decisions(&self, kind: Option<&str>, wanted: &str, from: u32, count: u32) -> Answer {
+        let Some((view, program, _, decisions)) = self.ours() else { return no_module() };
+        let regex = match pattern(wanted) {
+            Ok(regex) => regex,
+            Err(problem) => return Answer::Failed(problem),
+        };
+        let in_words = |d| words::decision(&program.module, &program.facts, d);
+        let mut lines = Vec::new();
+        let mut fitting = 0u32;
+        for (i, d) in decisions.iter().enumerate() {
+            let of = kind_of(d);
+            if kind.is_some_and(|k| k != of) {
+                continue;
+            }
+            // Words are made only of what is looked at.
+            if let Some(regex) = &regex
+                && !regex.is_match(&in_words(d))
+            {
+                continue;
+            }
+            if fitting >= from && lines.len() < count as usize {
+                let value = match d {
+                    Decision::Delay { value } | Decision::Place { value, .. } => Some(*value),
+                    Decision::Assign { buffer }
+                    | Decision::Try { buffer, .. }
+                    | Decision::Refuse { buffer, .. }
+                    | Decision::New { buffer, .. }
+                    | Decision::Reuse { buffer, .. } => program.facts.buffer(*buffer).values.first().copied(),
+                    _ => None,
+                };
+                lines.push(DecisionLine {
+                    number: i as u32,
+                    kind: of.to_owned(),
+                    text: cut_line(&in_words(d)),
+                    row: value.and_then(|v| view.row_of.get(&v).copied()),
+                });
+            }
+            fitting += 1;
+        }
+        Answer::Decisions { lines, fitting, of: decisions.len() as u32 }
+    }
+
+    fn pair(&self, a: &str, b: &str) -> Answer {
+        let Some((view, program, assignment, decisions)) = self.ours() else { return no_module() };
+        let mut values = [ValueId(0); 2];
+        for (slot, name) in values.iter_mut().zip([a, b]) {
+            let row = view.study.find(name).map(|i| &view.study.rows[i]);
+            match row.and_then(|r| r.value) {
+                Some(value) => *slot = value,
+                None => {
+                    return Answer::Failed(format!(
+                        "There is no value {}; expected a name like fusion.1 or while.2{{0}}.",
+                        cut(name)
+                    ));
+                }
+            }
+        }
+        let (module, facts) = (&program.module, &program.facts);
+        let e = assigner::explain::explain(module, facts, &facts.ranges, (assignment, decisions), values);
+        let places = [0, 1].map(|i| {
+            format!(
+                "{}: {}.",
+                cut(&facts.label(module, values[i])),
+                words::place_words(e.places[i], e.ranges[i])
+            )
+        });
+        let mut lines = vec![cut_line(&words::explanation(module, facts, &e))];
+        lines.extend(places);
+        let title = if e.shares() { "They share" } else { "They do not share" };
+        Answer::Words(Words { title: title.to_owned(), lines, table: Vec::new() })
+    }
+}
+
+fn no_module() -> Answer {
+    Answer::Failed("This needs the program, and no module is chosen or its text is not there.".to_owned())
+}
+
+fn gone() -> Answer {
+    Answer::Failed("There is no such value.".to_owned())
+}
+
+fn note(remark: &opening::Remark) -> Note {
+    let place = match remark.at {
+        Some(at) => format!("{}:{}:{}", cut(&remark.file), at.line, at.column),
+        None => cut(&remark.file),
+    };
+    Note { is_error: remark.severity == hlo::Severity::Error, place, text: cut_line(&remark.text) }
+}
+
+fn facts_of(module: &hlo::Module, loaded: &opening::Loaded) -> Result<Facts, String> {
+    let target = match loaded.backend {
+        Some(backend) => Target::tuned(backend, module),
+        None => Target::detect(module),
+    };
+    let orders = match &loaded.orders {
+        Some(stored) => Orders::exact(module, &target, stored)?,
+        None => Orders::guess(module, &target),
+    };
+    Facts::new(module, orders, target).map_err(|e| e.describe(module))
+}
+
+fn figures(line: &mut ModuleLine, loaded: &opening::Loaded) {
+    line.instructions = loaded.figures.instructions;
+    line.peak = loaded.figures.peak.map(|p| p.1);
+    line.total = loaded.figures.totals.map(|t| t.total);
+    line.temp = loaded.figures.totals.map(|t| t.temp);
+    line.findings = loaded.findings.len() as u32;
+    if let Some(backend) = loaded.backend {
+        backend.name().clone_into(&mut line.backend);
+    }
+}
+
+fn size_words(size: dumps::read::Size) -> String {
+    if size.is_exact { both(size.bytes) } else { format!("about {}", binary(size.bytes)) }
+}
+
+fn out_of_memory(file: &str, e: &opening::OutOfMemory) -> OutOfMemory {
+    let mut words = Vec::new();
+    let space = e.space.as_deref().map(|s| format!(" in {}", cut(s))).unwrap_or_default();
+    match (e.used, e.limit) {
+        (Some(used), Some(limit)) => words.push(format!(
+            "The program needs {}{space}, and there are {}: {} too many.",
+            size_words(used),
+            size_words(limit),
+            binary(used.bytes.saturating_sub(limit.bytes))
+        )),
+        (Some(used), None) => words.push(format!("The program needs {}{space}.", size_words(used))),
+        _ => {}
+    }
+    if let Some(asked) = e.requested {
+        words.push(format!("One request, at run time, asked for {}.", size_words(asked)));
+    }
+    if let Some(module) = &e.module {
+        words.push(format!("It is about the module {}.", cut(module)));
+    }
+    if !e.totals.is_empty() {
+        let sums: Vec<String> =
+            e.totals.iter().map(|(what, size)| format!("{}: {}", cut(what), size_words(*size))).collect();
+        words.push(format!("By kind, as the message has it: {}.", sums.join("; ")));
+    }
+    if !e.buffers.is_empty() {
+        let sum = e.buffers.iter().fold(0u64, |s, b| s.saturating_add(b.size.bytes));
+        words.push(format!(
+            "The listing names {} buffers with {} together.",
+            grouped(e.buffers.len() as u64),
+            binary(sum)
+        ));
+    }
+    OutOfMemory {
+        file: cut(file),
+        sentence: cut_line(&e.sentence),
+        words,
+        buffers: e
+            .buffers
+            .iter()
+            .take(500)
+            .map(|b| {
+                let of = b.op_name.as_deref().or(b.label.as_deref()).unwrap_or_default();
+                let at = b.source.as_ref().map(|(f, l)| format!(" ({f}:{l})")).unwrap_or_default();
+                [
+                    size_words(b.size),
+                    cut(&b.shape),
+                    cut(b.kind.as_deref().unwrap_or_default()),
+                    cut(&format!("{of}{at}")),
+                ]
+            })
+            .collect(),
+    }
+}
+
+fn log_words(file: &str, log: &opening::VerboseLog) -> Words {
+    let mut lines = vec![format!(
+        "{} assignments; a buffer was tried in an allocation {} times and went in {} times; {} values were put off to the heap.",
+        log.runs,
+        grouped(log.tried),
+        grouped(log.accepted),
+        grouped(log.delayed)
+    )];
+    if !log.refused.is_empty() {
+        let why: Vec<String> = log.refused.iter().map(|(w, n)| format!("{w} {}", grouped(*n))).collect();
+        lines.push(format!("Refused: {}.", why.join(", ")));
+    }
+    for s in &log.strategies {
+        lines.push(match s.over {
+            Some((used, limit)) => {
+                format!("Strategy {}: needs {} of {}.", cut(&s.name), both(used), both(limit))
+            }
+            None => format!("Strategy {}: nothing said against it.", cut(&s.name)),
+        });
+    }
+    Words { title: format!("Verbose log {}", cut(file)), lines, table: Vec::new() }
+}
+
+fn source_line(source: Source, view: &View) -> SourceLine {
+    let by_kind = view.peak.owners.iter().map(|o| (Kind::from(o.role), o.bytes, o.allocations)).collect();
+    let peak = view.peak.spaces.iter().max_by_key(|s| (s.live, std::cmp::Reverse(s.color)));
+    SourceLine {
+        source,
+        total: view.peak.total,
+        by_kind,
+        peak: peak.map_or((0, 0, 0), |s| (s.color, s.step, s.live)),
+    }
+}
+
+fn spaces(view: &View) -> Vec<SpaceLine> {
+    view.peak
+        .spaces
+        .iter()
+        .map(|s| SpaceLine {
+            color: s.color,
+            name: space_name(s.color),
+            total: s.allocated,
+            temp: s.temp,
+            peak: (s.step, s.live),
+            values: view.study.rows.iter().filter(|r| view.study.slab(r).color == s.color).count() as u32,
+        })
+        .collect()
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "0 %".to_owned() } else { format!("{:.0} %", part as f64 * 100.0 / whole as f64) }
+}
+
+fn headline(view: &View) -> Vec<String> {
+    let mut out = Vec::new();
+    let kinds: Vec<String> = view
+        .peak
+        .owners
+        .iter()
+        .filter(|o| o.bytes > 0)
+        .map(|o| {
+            let donated = if o.donated > 0 {
+                format!(" (of them {} donated)", binary(o.donated))
+            } else {
+                String::new()
+            };
+            let what = match o.role {
+                Role::Argument => "arguments",
+                Role::Output => "outputs",
+                Role::Temp => "temporaries",
+                Role::Constant => "constants",
+                Role::ThreadLocal => "thread-local",
+            };
+            format!("{what} {}{donated}", both(o.bytes))
+        })
+        .collect();
+    out.push(format!(
+        "{} in {} allocations: {}.",
+        both(view.peak.total),
+        grouped(view.study.slabs.len() as u64),
+        if kinds.is_empty() { "none with bytes".to_owned() } else { kinds.join(", ") }
+    ));
+    for space in view.peak.spaces.iter().filter(|s| s.temp > 0) {
+        out.push(format!(
+            "The temporaries of memory space {} take {}; most of that is in use at step {} of {}, {}: {} ({}).",
+            space_name(space.color),
+            both(space.temp),
+            grouped(u64::from(space.step)),
+            grouped(u64::from(view.study.end)),
+            cut(view.study.at(space.step)),
+            both(space.live),
+            percent(space.live, space.temp)
+        ));
+        let groups = questions::groups(&view.study, &space.slots);
+        let largest: Vec<String> = groups
+            .iter()
+            .take(3)
+            .map(|g| {
+                let n = if g.slots.len() > 1 { format!("{} × ", g.slots.len()) } else { String::new() };
+                format!(
+                    "{n}{} {}, {} ({})",
+                    cut(&g.shape),
+                    cut(&g.operation),
+                    binary(g.bytes),
+                    percent(g.bytes, space.live)
+                )
+            })
+            .collect();
+        if !largest.is_empty() {
+            out.push(format!("Most of it: {}.", largest.join("; ")));
+        }
+    }
+    let elsewhere =
+        |color: u32| view.study.rows.iter().any(|r| view.study.slab(r).color == color && r.size > 0);
+    if view.study.backend != Some(Backend::Cpu) && !elsewhere(5) && !view.study.rows.is_empty() {
+        out.push("Nothing is in memory space 5 (host): nothing was offloaded.".to_owned());
+    }
+    out
+}
+
+fn difference(dump: &View, ours: &View) -> Words {
+    let mut same = 0u32;
+    let mut moved: Vec<(u64, String)> = Vec::new();
+    let mut absent = 0u32;
+    for row in &dump.study.rows {
+        let Some(other) = row.value.and_then(|v| ours.row_of.get(&v)).map(|r| &ours.study.rows[*r as usize])
+        else {
+            absent += 1;
+            continue;
+        };
+        let role = |v: &View, r: &questions::Row| (v.study.slab(r).role, v.study.slab(r).color);
+        if (row.offset, row.size) == (other.offset, other.size) && role(dump, row) == role(ours, other) {
+            same += 1;
+        } else {
+            moved.push((
+                row.size,
+                format!(
+                    "{}: {} at {} in XLA's, {} at {} in ours",
+                    cut(&row.name.to_string()),
+                    words::bytes(row.size),
+                    grouped(row.offset),
+                    words::bytes(other.size),
+                    grouped(other.offset)
+                ),
+            ));
+        }
+    }
+    let total = |v: &View| v.peak.total;
+    let mut lines = Vec::new();
+    if moved.is_empty() && absent == 0 && total(dump) == total(ours) {
+        lines.push(format!(
+            "Our assignment of this module is XLA's: all {} values stand at the same offsets with the same sizes, and the allocations add up to the same {}.",
+            grouped(u64::from(same)),
+            both(total(dump))
+        ));
+        return Words { title: "Ours is the same".to_owned(), lines, table: Vec::new() };
+    }
+    lines.push(format!(
+        "XLA's allocations add up to {}, ours to {}{}.",
+        both(total(dump)),
+        both(total(ours)),
+        if total(dump) == total(ours) {
+            String::new()
+        } else {
+            format!(" ({})", words::difference(total(dump), total(ours)))
+        }
+    ));
+    lines.push(format!(
+        "{} values stand at the same offset with the same size, {} do not, {} of XLA's are not in ours.",
+        grouped(u64::from(same)),
+        grouped(moved.len() as u64),
+        grouped(u64::from(absent))
+    ));
+    lines.push(
+        "HLO text does not hold XLA's internal orders, by which ties are broken; the module's .hlo.pb beside it (--xla_dump_hlo_as_proto) does."
+            .to_owned(),
+    );
+    moved.sort_by(|a, b| b.cmp(a));
+    lines.extend(moved.into_iter().take(12).map(|(_, words)| words));
+    Words { title: "Ours differs".to_owned(), lines, table: Vec::new() }
+}
+
+fn kind_of(d: &Decision) -> &'static str {
+    let kind = match d {
+        Decision::Assign { .. } => 0,
+        Decision::Try { .. } => 1,
+        Decision::Refuse { .. } => 2,
+        Decision::New { .. } => 3,
+        Decision::Reuse { .. } => 4,
+        Decision::Delay { .. } => 5,
+        Decision::Place { .. } => 6,
+        Decision::Simulate { .. } | Decision::Heap { .. } => 7,
+        Decision::Absorb { .. } => 8,
+    };
+    DECISION_KINDS[kind]
+}
+
+fn slabs(view: &View) -> Vec<SlabRow> {
+    let study = &view.study;
+    let mut rows_of: Vec<Vec<u32>> = vec![Vec::new(); study.slabs.len()];
+    for (i, row) in study.rows.iter().enumerate() {
+        rows_of[row.slab].push(i as u32);
+    }
+    let mut out: Vec<SlabRow> = Vec::new();
+    let mut folded = SlabRow::default();
+    for (i, slab) in study.slabs.iter().enumerate() {
+        let face = crate::talk::SlabFace {
+            number: slab.number,
+            kind: slab.role.into(),
+            color: slab.color,
+            size: slab.size,
+        };
+        if slab.role == Role::ThreadLocal {
+            folded.face = crate::talk::SlabFace {
+                kind: Kind::ThreadLocal,
+                size: folded.face.size.saturating_add(slab.size),
+                ..face
+            };
+            folded.count += 1;
+            folded.values += rows_of[i].len() as u32;
+            continue;
+        }
+        let parameter = slab.parameter.as_ref().map(|(n, index)| {
+            let index = if index.is_root() { String::new() } else { index.to_string() };
+            let donated = if slab.maybe_live_out { ", donated to an output" } else { "" };
+            format!("parameter {n}{index}{donated}; ")
+        });
+        let largest =
+            rows_of[i].iter().max_by_key(|r| (study.rows[**r as usize].size, std::cmp::Reverse(**r)));
+        let words = format!(
+            "{}{}",
+            parameter.unwrap_or_default(),
+            largest.map_or_else(String::new, |r| {
+                let row = &study.rows[*r as usize];
+                format!("largest: {} {}", cut(&row.name.to_string()), cut(&row.shape))
+            })
+        );
+        let peak = view.peak.spaces.iter().find(|s| s.color == slab.color);
+        let live = match (slab.role, peak) {
+            (Role::Temp, Some(space)) => {
+                space.slots.iter().filter(|s| s.slab == i).fold(0u64, |sum, s| sum.saturating_add(s.size))
+            }
+            _ => slab.size,
+        };
+        out.push(SlabRow { face, count: 1, words, values: rows_of[i].len() as u32, most_live: live });
+    }
+    out.sort_by_key(|s| (std::cmp::Reverse(s.face.size), s.face.number));
+    if folded.count > 0 {
+        "memory of computations that run per element (comparators, reducers)".clone_into(&mut folded.words);
+        out.push(folded);
+    }
+    out
+}
+
+/// Most neighbours that are named.
+const MOST: usize = 40;
+
+fn detail(view: &View, number: u32) -> Option<Detail> {
+    let study = &view.study;
+    let row = study.rows.get(number as usize)?;
+    let mut out = Detail { line: rows::line(study, number), ..Detail::default() };
+    let named = |r: u32| (r, cut(&study.rows[r as usize].name.to_string()));
+    let end = row.offset.saturating_add(row.size);
+    let slab = study.slab(row);
+    let mut sharers: Vec<u32> = study
+        .rows
+        .iter()
+        .enumerate()
+        .filter(|(i, r)| {
+            *i as u32 != number
+                && r.slab == row.slab
+                && r.offset < end
+                && row.offset < r.offset.saturating_add(r.size)
+        })
+        .map(|(i, _)| i as u32)
+        .collect();
+    sharers.sort_by_key(|r| (study.rows[*r as usize].range, *r));
+    let count = sharers.len();
+    out.sharers = sharers.into_iter().take(MOST).map(named).collect();
+    let mut place = vec![format!(
+        "{} at {} of allocation {} ({}, {}, memory space {}).",
+        both(row.size),
+        grouped(row.offset),
+        slab.number,
+        slab.role.name(),
+        both(slab.size),
+        space_name(slab.color)
+    )];
+    place.push(format!("Whose memory that is: {}.", slab.role.address()));
+    if let Some(data) = row.unpadded.filter(|u| *u != row.size) {
+        place.push(format!(
+            "Of it {} are data; {} are padding, a factor of {:.2}.",
+            both(data),
+            both(row.size.saturating_sub(data)),
+            row.size as f64 / data.max(1) as f64
+        ));
+    }
+    if count > 0 {
+        place.push(format!("{} other values stand on some of the same bytes.", grouped(count as u64)));
+    }
+    out.words.push(Words { title: "Where it stands".to_owned(), lines: place, table: Vec::new() });
+    if let (Some(program), Some(value)) = (&study.program, row.value) {
+        of_program(view, program, value, &mut out);
+    }
+    Some(out)
+}
+
+fn of_program(view: &View, program: &Program, value: ValueId, out: &mut Detail) {
+    let (module, facts) = (&program.module, &program.facts);
+    let instruction = facts.defining(value);
+    let named = |v: &ValueId| view.row_of.get(v).map(|r| (*r, cut(&facts.label(module, *v))));
+    out.text_line = Some(module.location(module.instruction(instruction).text.start).line.saturating_sub(1));
+    out.instruction = cut_line(module.str(module.instruction(instruction).text));
+    let mut operands: Vec<(u32, String)> = Vec::new();
+    for o in module.operands(instruction) {
+        for v in facts.dataflow.at(analysis::Position { instruction: *o, sub: 0 }) {
+            operands.extend(named(v));
+        }
+    }
+    operands.truncate(MOST);
+    out.operands = operands;
+    let mut readers: Vec<(u32, String)> = Vec::new();
+    for u in &facts.value(value).uses {
+        let root = analysis::Position { instruction: u.user, sub: 0 };
+        readers.extend(facts.dataflow.at(root).iter().filter_map(named));
+    }
+    readers.sort();
+    readers.dedup();
+    readers.truncate(MOST);
+    out.readers = readers;
+    if let Some(range) = facts.ranges.get(value) {
+        let at = |step: analysis::Step| {
+            facts.clock.at(step).map_or_else(|| "the end".to_owned(), |i| cut(module.name_of(i)))
+        };
+        use assigner::explain::Until;
+        let until = match assigner::explain::until(module, facts, &facts.ranges, value) {
+            Until::Read(i) => format!("{} reads it last.", cut(module.name_of(i))),
+            Until::Parameter => {
+                "It is an argument that was not donated: the caller still has it, so it is kept to the end.".to_owned()
+            }
+            Until::Result => "It is a part of the result, which is kept to the end.".to_owned(),
+            Until::Carried => {
+                "Nothing reads it that late by itself: it stands in something that lives on, a tuple, a loop's or a call's result.".to_owned()
+            }
+        };
+        out.words.push(Words {
+            title: "What holds it".to_owned(),
+            lines: vec![
+                format!(
+                    "Wanted from step {} ({}) to step {} ({}).",
+                    range.start,
+                    at(range.start),
+                    range.end,
+                    at(range.end)
+                ),
+                until,
+            ],
+            table: Vec::new(),
+        });
+    }
+    if let Some((_, decisions)) = &view.study.ours {
+        let buffer = facts.value(value).buffer;
+        let about: Vec<&Decision> = decisions
+            .iter()
+            .filter(|d| match d {
+                Decision::Assign { buffer: b }
+                | Decision::Refuse { buffer: b, .. }
+                | Decision::New { buffer: b, .. }
+                | Decision::Reuse { buffer: b, .. } => *b == buffer,
+                Decision::Delay { value: v } | Decision::Place { value: v, .. } => *v == value,
+                _ => false,
+            })
+            .collect();
+        let more = about.len().saturating_sub(MOST);
+        // Most trials end in a refusal; the last decisions are those that count.
+        let mut lines: Vec<String> =
+            about[more..].iter().map(|d| cut_line(&words::decision(module, facts, d))).collect();
+        if more > 0 {
+            lines.insert(0, format!("{more} earlier refusals are in the decision log."));
+        }
+        out.words.push(Words {
+            title: "Why it is there (our assignment's decisions)".to_owned(),
+            lines,
+            table: Vec::new(),
+        });
+    }
+}

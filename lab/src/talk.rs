@@ -1,0 +1,632 @@
+//! What the page and its worker say to each other. All of it is plain data; the bytes of opened files go beside it.
+
+use questions::Role;
+use serde::{Deserialize, Serialize};
+
+/// A question with its ticket, by which the answer is known.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Request {
+    /// Counted up by the page.
+    pub ticket: u32,
+    /// What is asked.
+    pub ask: Ask,
+}
+
+/// What the worker says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Message {
+    /// It is there and listens; what was sent before is lost.
+    Ready,
+    /// It is still at it.
+    Progress {
+        /// Which request.
+        ticket: u32,
+        /// How far.
+        progress: Progress,
+    },
+    /// An answer.
+    Answer {
+        /// Which request.
+        ticket: u32,
+        /// The answer.
+        answer: Box<Answer>,
+    },
+    /// It has stopped for good, and why.
+    Crashed(String),
+}
+
+/// How far a long request is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// What is being done: `Reading`, `Unpacking`, ...
+    pub stage: String,
+    /// The file or module at hand.
+    pub what: String,
+    /// How much is done, in bytes or in pieces.
+    pub done: u64,
+    /// Of how much, where it is known.
+    pub of: Option<u64>,
+    /// Are these bytes?
+    pub bytes: bool,
+}
+
+/// Whose assignment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Source {
+    /// As XLA's files have it.
+    #[default]
+    Dump,
+    /// As our engine makes it of the module.
+    Ours,
+}
+
+/// What can be asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Ask {
+    /// Open the files that come with the request, or the text in it.
+    Open {
+        /// Pasted text.
+        text: Option<String>,
+    },
+    /// Read everything about a module.
+    Choose {
+        /// Its number in the list.
+        module: u32,
+    },
+    /// All that is drawn of an assignment.
+    Map {
+        /// Whose.
+        source: Source,
+    },
+    /// Values, filtered, sorted and grouped.
+    Rows(RowsQuery),
+    /// One value's line, for what is under the pointer.
+    Line {
+        /// Whose assignment.
+        source: Source,
+        /// The row.
+        row: u32,
+    },
+    /// Everything about one value.
+    Value {
+        /// Whose assignment.
+        source: Source,
+        /// The row.
+        row: u32,
+    },
+    /// Allocations with their owners.
+    Slabs {
+        /// Whose assignment.
+        source: Source,
+    },
+    /// Lines of the module's text.
+    Text {
+        /// The first line, from 0.
+        from: u32,
+        /// How many.
+        count: u32,
+    },
+    /// The next line that matches.
+    Find {
+        /// A regular expression.
+        pattern: String,
+        /// The line to begin after; from 0.
+        after: Option<u32>,
+        /// Backwards?
+        back: bool,
+    },
+    /// Decisions of our assignment.
+    Decisions {
+        /// Only of this kind, as [`DECISION_KINDS`] names them.
+        kind: Option<String>,
+        /// A regular expression that the words must match.
+        pattern: String,
+        /// How many of those that fit to pass over.
+        from: u32,
+        /// How many.
+        count: u32,
+    },
+    /// Why two values do or do not share.
+    Pair {
+        /// A row of our assignment, by name.
+        a: String,
+        /// Another.
+        b: String,
+    },
+    /// Answers in words about the whole module, by topic.
+    Topic {
+        /// Whose assignment.
+        source: Source,
+        /// Which: a name of [`crate::topics::TOPICS`].
+        topic: String,
+    },
+}
+
+/// The kinds by which the decision log is filtered.
+pub const DECISION_KINDS: [&str; 9] =
+    ["assign", "try", "refuse", "new", "reuse", "delay", "place", "heap", "absorb"];
+
+/// A question about values.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RowsQuery {
+    /// Whose assignment.
+    pub source: Source,
+    /// Which.
+    pub filter: Filter,
+    /// By what they are put together.
+    pub group: Group,
+    /// The group that is opened, if one is.
+    pub within: Option<String>,
+    /// In which order.
+    pub sort: Sort,
+    /// How many to pass over.
+    pub from: u32,
+    /// How many.
+    pub count: u32,
+}
+
+/// Which values are wanted: all that meet every condition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Filter {
+    /// A regular expression that name, opcode, shape, `op_name` or source must match; empty for all.
+    pub pattern: String,
+    /// Only in allocations of this kind.
+    pub kind: Option<Kind>,
+    /// Only in this memory space.
+    pub color: Option<u32>,
+    /// Only values of at least so many bytes.
+    pub min_bytes: u64,
+    /// Only what is alive at this step.
+    pub alive_at: Option<u32>,
+    /// Only what is alive for at least so many steps.
+    pub min_steps: u32,
+    /// Only in this allocation.
+    pub allocation: Option<u32>,
+}
+
+impl Filter {
+    /// Does it leave everything in?
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// By what values are put together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Group {
+    /// Each for itself.
+    #[default]
+    None,
+    /// The same shape and opcode: `32 × f32[64,128] fusion`.
+    Shape,
+    /// The same operation, numbers of layers and repetitions left out.
+    Op,
+    /// The same scope: the `op_name` without its last part.
+    Scope,
+    /// The same line of the program.
+    Line,
+    /// The same opcode.
+    Opcode,
+    /// The same kind of allocation.
+    Kind,
+    /// The same memory space.
+    Space,
+    /// Forward, recomputed or backward.
+    Pass,
+}
+
+/// The order of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Sort {
+    /// The largest first.
+    #[default]
+    Bytes,
+    /// By first step.
+    Start,
+    /// The longest alive first.
+    Length,
+    /// By allocation and offset.
+    Place,
+    /// By name.
+    Name,
+}
+
+/// What an allocation is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Kind {
+    /// An entry parameter's memory.
+    Argument,
+    /// Holds a part of the result and is no argument.
+    Output,
+    /// Temporaries, reserved before the program runs.
+    #[default]
+    Temp,
+    /// A constant.
+    Constant,
+    /// Memory of a computation that runs per element.
+    ThreadLocal,
+}
+
+impl Kind {
+    /// All kinds, in the order in which they are listed.
+    pub const ALL: [Kind; 5] = [Kind::Argument, Kind::Output, Kind::Temp, Kind::Constant, Kind::ThreadLocal];
+
+    /// The engine's word for it.
+    #[must_use]
+    pub fn role(self) -> Role {
+        match self {
+            Kind::Argument => Role::Argument,
+            Kind::Output => Role::Output,
+            Kind::Temp => Role::Temp,
+            Kind::Constant => Role::Constant,
+            Kind::ThreadLocal => Role::ThreadLocal,
+        }
+    }
+
+    /// In a word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.role().name()
+    }
+}
+
+impl From<Role> for Kind {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::Argument => Kind::Argument,
+            Role::Output => Kind::Output,
+            Role::Temp => Kind::Temp,
+            Role::Constant => Kind::Constant,
+            Role::ThreadLocal => Kind::ThreadLocal,
+        }
+    }
+}
+
+/// What the worker answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Answer {
+    /// What was opened.
+    Opened(Box<Opened>),
+    /// A module, read.
+    Chosen(Box<Chosen>),
+    /// What is drawn.
+    Map(Box<MapData>),
+    /// Values.
+    Rows(Rows),
+    /// One value's line.
+    Line(Box<RowLine>),
+    /// One value.
+    Value(Box<Detail>),
+    /// Allocations.
+    Slabs(Vec<SlabRow>),
+    /// Lines of text.
+    Text {
+        /// The first line's number, from 0.
+        from: u32,
+        /// The lines; long ones are cut.
+        lines: Vec<String>,
+        /// How many there are.
+        of: u32,
+    },
+    /// A line that matches, from 0, if there is one.
+    Found(Option<u32>),
+    /// Decisions.
+    Decisions {
+        /// Number and words of each.
+        lines: Vec<DecisionLine>,
+        /// How many fit.
+        fitting: u32,
+        /// How many there are.
+        of: u32,
+    },
+    /// An answer in words.
+    Words(Words),
+    /// It cannot be answered, and why.
+    Failed(String),
+}
+
+/// A decision in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionLine {
+    /// Its number, from 0.
+    pub number: u32,
+    /// Its kind, one of [`DECISION_KINDS`].
+    pub kind: String,
+    /// What was decided.
+    pub text: String,
+    /// The row of our assignment it is about.
+    pub row: Option<u32>,
+}
+
+/// Something said of a file, with its place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Is it an error?
+    pub is_error: bool,
+    /// `FILE:LINE:COLUMN`, or the name of a contradiction.
+    pub place: String,
+    /// What is to be said.
+    pub text: String,
+}
+
+/// What was opened.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Opened {
+    /// How many files there were, once archives were unpacked.
+    pub files: u32,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The modules, the largest peak first.
+    pub modules: Vec<ModuleLine>,
+    /// Out-of-memory errors.
+    pub errors: Vec<OutOfMemory>,
+    /// Verbose logs, in words.
+    pub logs: Vec<Words>,
+    /// What has to be said of files.
+    pub notes: Vec<Note>,
+    /// What to do, where there is no module.
+    pub advice: Option<String>,
+}
+
+/// A module of the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModuleLine {
+    /// Its number, by which it is chosen.
+    pub module: u32,
+    /// XLA's number.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// The folder it was in.
+    pub folder: String,
+    /// The stage of the compilation.
+    pub stage: String,
+    /// The compiler.
+    pub backend: String,
+    /// Instructions.
+    pub instructions: Option<u64>,
+    /// The peak, in bytes.
+    pub peak: Option<u64>,
+    /// Is the peak worked out here, not read from a file?
+    pub peak_is_ours: bool,
+    /// The sum of XLA's allocations, in bytes.
+    pub total: Option<u64>,
+    /// Of it temporaries.
+    pub temp: Option<u64>,
+    /// Parameters and result.
+    pub signature: String,
+    /// How many modules have the same name.
+    pub same_name: u32,
+    /// How many contradictions were found in its files.
+    pub findings: u32,
+    /// What of the files is there.
+    pub has: Vec<String>,
+}
+
+/// An out-of-memory error, taken apart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OutOfMemory {
+    /// The file.
+    pub file: String,
+    /// XLA's own sentence.
+    pub sentence: String,
+    /// What it comes to, in our words.
+    pub words: Vec<String>,
+    /// The listing: bytes, shape, kind, what it is.
+    pub buffers: Vec<[String; 4]>,
+}
+
+/// A module, read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Chosen {
+    /// Its line of the list.
+    pub line: ModuleLine,
+    /// What it comes to: a few sentences.
+    pub headline: Vec<String>,
+    /// Contradictions between its files.
+    pub findings: Vec<Note>,
+    /// What is missing, what it costs, how to get it.
+    pub missing: Vec<[String; 3]>,
+    /// What is said of its files.
+    pub notes: Vec<Note>,
+    /// Whose assignments there are.
+    pub sources: Vec<SourceLine>,
+    /// How the dump's own assignment and ours differ.
+    pub difference: Option<Words>,
+    /// Sums by memory space.
+    pub spaces: Vec<SpaceLine>,
+    /// Lines of the module's text; 0 if it is not there.
+    pub lines: u32,
+    /// Can changes be tried: is there a module that our engine takes?
+    pub can_try: bool,
+    /// What stands out, the most bytes first.
+    pub notable: Vec<String>,
+}
+
+/// The sums of one assignment, in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceLine {
+    /// Whose.
+    pub source: Source,
+    /// All allocations.
+    pub total: u64,
+    /// Sums by kind.
+    pub by_kind: Vec<(Kind, u64, u32)>,
+    /// Memory space and step at which most of the temporaries is taken, and how much.
+    pub peak: (u32, u32, u64),
+}
+
+/// One memory space of one assignment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpaceLine {
+    /// Its number.
+    pub color: u32,
+    /// What it is.
+    pub name: String,
+    /// The sum of its allocations, in bytes.
+    pub total: u64,
+    /// Of it temporaries.
+    pub temp: u64,
+    /// The step at which most of those is taken, and how much.
+    pub peak: (u32, u64),
+    /// Its values.
+    pub values: u32,
+}
+
+/// All that is drawn of an assignment, in columns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MapData {
+    /// Whose.
+    pub source: Source,
+    /// One past the last step.
+    pub end: u32,
+    /// The allocations, in the order of the map.
+    pub slabs: Vec<SlabFace>,
+    /// For each band its row.
+    pub row: Vec<u32>,
+    /// Its slab, an index into `slabs`.
+    pub slab: Vec<u32>,
+    /// Its first step.
+    pub start: Vec<u32>,
+    /// Its last step.
+    pub last: Vec<u32>,
+    /// Where it begins in the slab, in bytes.
+    pub offset: Vec<u64>,
+    /// Its bytes.
+    pub size: Vec<u64>,
+    /// Its colour, one of ten.
+    pub hue: Vec<u8>,
+    /// The memory spaces that have temporaries.
+    pub curves: Vec<SpaceCurve>,
+}
+
+/// How much of a memory space's temporaries is taken, step by step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpaceCurve {
+    /// The memory space.
+    pub color: u32,
+    /// Bytes of its temporary allocations.
+    pub temp: u64,
+    /// The step at which most is taken, and how much.
+    pub peak: (u32, u64),
+    /// From which step on how many bytes are taken.
+    pub points: Vec<(u32, u64)>,
+}
+
+/// An allocation as the map shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlabFace {
+    /// Its number.
+    pub number: u32,
+    /// What it is.
+    pub kind: Kind,
+    /// Its memory space.
+    pub color: u32,
+    /// Its bytes.
+    pub size: u64,
+}
+
+/// An allocation as the table shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlabRow {
+    /// Number, kind, space, bytes; `None` for the line into which many small ones are folded.
+    pub face: SlabFace,
+    /// How many allocations the line stands for.
+    pub count: u32,
+    /// What is in it.
+    pub words: String,
+    /// How many values.
+    pub values: u32,
+    /// Most that is alive in it at once, in bytes.
+    pub most_live: u64,
+}
+
+/// Values.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rows {
+    /// The lines that were asked for.
+    pub lines: Vec<RowLine>,
+    /// How many lines there are.
+    pub of: u32,
+    /// How many values fit.
+    pub values: u32,
+    /// The sum of their bytes, each address counted once.
+    pub bytes: u64,
+    /// Against what shares are counted: the bytes alive at the step, or of all allocations.
+    pub whole: u64,
+    /// What `whole` is.
+    pub whole_words: String,
+    /// The rows that fit, if the filter leaves some out: for the map.
+    pub fitting: Option<Vec<u32>>,
+    /// What is wrong with the regular expression.
+    pub problem: Option<String>,
+}
+
+/// A value, or a group of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RowLine {
+    /// The row, or the largest of the group.
+    pub row: u32,
+    /// The group's key, if it is a group.
+    pub key: Option<String>,
+    /// How many values.
+    pub count: u32,
+    /// The name, or what the group has in common.
+    pub name: String,
+    /// Opcode.
+    pub opcode: String,
+    /// Shape.
+    pub shape: String,
+    /// Bytes in memory; of a group each address once.
+    pub bytes: u64,
+    /// The bytes of this line and of all before it.
+    pub cumulative: u64,
+    /// Bytes without padding.
+    pub logical: Option<u64>,
+    /// First and last step; `None` where they are not known.
+    pub range: Option<(u32, u32)>,
+    /// Allocation and offset.
+    pub place: Option<(u32, u64)>,
+    /// What the allocation is.
+    pub kind: Option<Kind>,
+    /// The memory space.
+    pub color: u32,
+    /// `op_name`.
+    pub op: String,
+    /// Source line.
+    pub line: String,
+    /// Forward, backward or recomputed, by the `op_name`.
+    pub pass: String,
+}
+
+/// Everything about one value.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Detail {
+    /// Its line.
+    pub line: RowLine,
+    /// The text of its instruction.
+    pub instruction: String,
+    /// The line of the text, from 0.
+    pub text_line: Option<u32>,
+    /// What keeps it, why it is where it is, who shares with it: a heading and a few sentences each.
+    pub words: Vec<Words>,
+    /// Rows that share its memory.
+    pub sharers: Vec<(u32, String)>,
+    /// Rows of what it is made of.
+    pub operands: Vec<(u32, String)>,
+    /// Rows of what reads it.
+    pub readers: Vec<(u32, String)>,
+}
+
+/// A heading and what stands under it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Words {
+    /// The heading.
+    pub title: String,
+    /// Sentences, or items.
+    pub lines: Vec<String>,
+    /// A table, its headings first.
+    pub table: Vec<Vec<String>>,
+}

@@ -1,0 +1,108 @@
+//! The worker's loop: a message in, progress and an answer out.
+
+use crate::session::Session;
+use crate::talk::{Answer, Message, Progress, Request};
+use js_sys::{Array, Reflect, Uint8Array};
+use opening::Blob;
+use std::cell::RefCell;
+use std::rc::Rc;
+use wasm_bindgen::closure::Closure;
+use wasm_bindgen::{JsCast as _, JsValue};
+use web_sys::{DedicatedWorkerGlobalScope, File, FileReaderSync, MessageEvent};
+
+/// Bytes read from a file at a time.
+const PIECE: f64 = 4_194_304.0;
+/// Milliseconds between two notices of progress.
+const OFTEN: f64 = 60.0;
+/// Most bytes that are taken from disk at once; 32-bit memory has no room for more beside what is made of them.
+const MOST_BYTES: f64 = 1.5e9;
+
+fn say(scope: &DedicatedWorkerGlobalScope, message: &Message) {
+    if let Ok(text) = serde_json::to_string(message) {
+        _ = scope.post_message(&JsValue::from_str(&text));
+    }
+}
+
+/// Listens for as long as the worker lives.
+pub fn listen(scope: DedicatedWorkerGlobalScope) {
+    let told = scope.clone();
+    std::panic::set_hook(Box::new(move |info| say(&told, &Message::Crashed(info.to_string()))));
+    let session = Rc::new(RefCell::new(Session::default()));
+    let own = scope.clone();
+    let heard = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+        let data = event.data();
+        let part = |name: &str| Reflect::get(&data, &JsValue::from_str(name)).unwrap_or(JsValue::UNDEFINED);
+        let Some(Ok(request)) = part("ask").as_string().map(|t| serde_json::from_str::<Request>(&t)) else {
+            return;
+        };
+        let Request { ticket, ask } = request;
+        let mut last = 0.0;
+        let mut tell = |progress: Progress| {
+            let now = js_sys::Date::now();
+            if now - last >= OFTEN {
+                last = now;
+                say(&own, &Message::Progress { ticket, progress });
+            }
+        };
+        let answer = match read(&part("files"), &mut tell) {
+            Ok(files) => session.borrow_mut().answer(ask, files, &mut tell),
+            Err(problem) => Answer::Failed(problem),
+        };
+        say(&own, &Message::Answer { ticket, answer: Box::new(answer) });
+    });
+    scope.set_onmessage(Some(heard.as_ref().unchecked_ref()));
+    heard.forget();
+    say(&scope, &Message::Ready);
+}
+
+/// Reads the files, piece by piece.
+fn read(files: &JsValue, tell: &mut dyn FnMut(Progress)) -> Result<Vec<Blob>, String> {
+    let mut out = Vec::new();
+    if !files.is_object() {
+        return Ok(out);
+    }
+    let pairs: Vec<(String, File)> = Array::from(files)
+        .iter()
+        .filter_map(|pair| {
+            let pair: Array = pair.dyn_into().ok()?;
+            Some((pair.get(0).as_string()?, pair.get(1).dyn_into().ok()?))
+        })
+        .collect();
+    let of: f64 = pairs.iter().map(|(_, f)| f.size()).sum();
+    if of > MOST_BYTES {
+        return Err(format!(
+            "These files have {} together; a page has memory for about {}. Open the files of one module, or use the bufferscope command.",
+            assigner::words::binary(of as u64),
+            assigner::words::binary(MOST_BYTES as u64)
+        ));
+    }
+    let reader =
+        FileReaderSync::new().map_err(|_| "This browser does not let a worker read files.".to_owned())?;
+    let mut done = 0.0;
+    for (path, file) in pairs {
+        let mut bytes = Vec::with_capacity(file.size() as usize);
+        let mut at = 0.0;
+        while at < file.size() {
+            let to = (at + PIECE).min(file.size());
+            let piece = file
+                .slice_with_f64_and_f64(at, to)
+                .and_then(|blob| reader.read_as_array_buffer(&blob))
+                .map_err(|_| format!("{path} cannot be read: it may have been moved or changed since."))?;
+            let piece = Uint8Array::new(&piece);
+            let from = bytes.len();
+            bytes.resize(from + piece.length() as usize, 0);
+            piece.copy_to(&mut bytes[from..]);
+            at = to;
+            tell(Progress {
+                stage: "Reading".to_owned(),
+                what: crate::text::cut(&path),
+                done: (done + at) as u64,
+                of: Some(of as u64),
+                bytes: true,
+            });
+        }
+        done += at;
+        out.push(Blob::new(path, bytes));
+    }
+    Ok(out)
+}

@@ -1,0 +1,280 @@
+//! The worker's answers, as the page gets them: real dumps, broken ones, and hostile ones.
+
+use bufferscope_lab::session::Session;
+use bufferscope_lab::talk::{
+    Answer, Ask, Chosen, Filter, Group, MapData, Opened, Rows, RowsQuery, Sort, Source,
+};
+use opening::Blob;
+
+const LOOPS: &[u8] = include_bytes!("../../assets/modules/donated_loop_reads.zip");
+const OUT_OF_MEMORY: &[u8] = include_bytes!("../../assets/modules/attention_out_of_memory.zip");
+const TRANSFORMER: &[u8] = include_bytes!("../../assets/modules/transformer_train.txt");
+const BAD_DUMPS: &[u8] = include_bytes!("../../crates/opening/tests/data/bad_dumps.tar.gz");
+
+/// Asks, and sends the answer through JSON as the page does.
+fn ask(session: &mut Session, ask: Ask, files: Vec<Blob>) -> Answer {
+    let text = serde_json::to_string(&ask).expect("a question is plain data");
+    let ask = serde_json::from_str(&text).expect("it reads back");
+    let answer = session.answer(ask, files, &mut |_| {});
+    let text = serde_json::to_string(&answer).expect("an answer is plain data");
+    serde_json::from_str(&text).expect("it reads back")
+}
+
+fn open(files: Vec<Blob>) -> (Session, Opened) {
+    let mut session = Session::default();
+    match ask(&mut session, Ask::Open { text: None }, files) {
+        Answer::Opened(opened) => (session, *opened),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn choose(session: &mut Session, module: u32) -> Chosen {
+    match ask(session, Ask::Choose { module }, Vec::new()) {
+        Answer::Chosen(chosen) => *chosen,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn rows(session: &mut Session, query: RowsQuery) -> Rows {
+    match ask(session, Ask::Rows(query), Vec::new()) {
+        Answer::Rows(rows) => rows,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn map(session: &mut Session, source: Source) -> MapData {
+    match ask(session, Ask::Map { source }, Vec::new()) {
+        Answer::Map(map) => *map,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn by_name(opened: &Opened, name: &str) -> u32 {
+    opened.modules.iter().find(|m| m.name == name).unwrap_or_else(|| panic!("{name}: {opened:?}")).module
+}
+
+#[test]
+fn a_dump_folder_in_an_archive_is_read_and_ours_is_the_same() {
+    let (mut session, opened) = open(vec![Blob::new("dump.zip", LOOPS)]);
+    assert_eq!(opened.modules.len(), 3);
+    assert!(opened.modules.is_sorted_by_key(|m| std::cmp::Reverse(m.peak)));
+    let first = &opened.modules[0];
+    assert_eq!((first.backend.as_str(), first.has.len()), ("cpu", 5));
+    let module = by_name(&opened, "jit_loop_reads_mid");
+    let chosen = choose(&mut session, module);
+    assert_eq!(chosen.findings, []);
+    assert_eq!(chosen.sources.len(), 2);
+    assert!(chosen.headline[0].contains("8,388,7"), "{:?}", chosen.headline);
+    assert!(chosen.headline.iter().any(|s| s.starts_with("Checked:")), "{:?}", chosen.headline);
+    let difference = chosen.difference.expect("both are there");
+    assert_eq!(difference.title, "Ours is the same", "{difference:?}");
+    // The rule that refused the sharing which the user expected.
+    let pair = Ask::Pair { a: "wrapped_exponential".into(), b: "x.1".into() };
+    let Answer::Words(words) = ask(&mut session, pair, Vec::new()) else { panic!("words") };
+    assert_eq!(words.title, "They do not share");
+    let nobody = Ask::Pair { a: "nobody".into(), b: "x.1".into() };
+    assert!(matches!(ask(&mut session, nobody, Vec::new()), Answer::Failed(_)));
+}
+
+#[test]
+fn a_compile_that_failed_is_taken_apart() {
+    let (mut session, opened) = open(vec![Blob::new("oom.zip", OUT_OF_MEMORY)]);
+    assert_eq!((opened.modules.len(), opened.errors.len()), (3, 3));
+    assert!(opened.errors.iter().all(|e| e.sentence.contains("Ran out of memory")));
+    let chosen = choose(&mut session, by_name(&opened, "jit_attention_train"));
+    assert_eq!(chosen.line.backend, "tpu");
+    assert!(!chosen.notable.is_empty());
+    let peak = chosen.sources[0].peak;
+    let mut query = RowsQuery {
+        source: Source::Dump,
+        filter: Filter {
+            alive_at: Some(peak.1),
+            kind: Some(bufferscope_lab::talk::Kind::Temp),
+            color: Some(peak.0),
+            ..Filter::default()
+        },
+        count: 10_000,
+        ..RowsQuery::default()
+    };
+    let each = rows(&mut session, query.clone());
+    assert_eq!(each.bytes, peak.2, "the list adds up to the peak");
+    query.group = Group::Shape;
+    let grouped = rows(&mut session, query);
+    assert_eq!((grouped.bytes, grouped.values), (each.bytes, each.values));
+    assert_eq!(grouped.lines.last().map(|l| l.cumulative), Some(each.bytes));
+    assert!(grouped.lines.iter().any(|l| l.count > 1));
+}
+
+#[test]
+fn every_sample_opens_and_its_list_adds_up_to_its_peak() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/modules");
+    let mut tried = 0;
+    for entry in std::fs::read_dir(folder).expect("the samples") {
+        let path = entry.expect("a file").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if name.ends_with(".presets.txt") {
+            continue;
+        }
+        let bytes = std::fs::read(&path).expect("it can be read");
+        let (mut session, opened) = open(vec![Blob::new(name.clone(), bytes)]);
+        for m in &opened.modules {
+            let chosen = choose(&mut session, m.module);
+            assert!(chosen.can_try, "{name}: {:?}", chosen.notes);
+            for line in &chosen.sources {
+                let map = map(&mut session, line.source);
+                assert_eq!(map.row.len(), map.size.len());
+                let (color, step, bytes) = line.peak;
+                let filter = Filter {
+                    alive_at: Some(step),
+                    kind: Some(bufferscope_lab::talk::Kind::Temp),
+                    color: Some(color),
+                    ..Filter::default()
+                };
+                let query = RowsQuery { source: line.source, filter, ..RowsQuery::default() };
+                assert_eq!(rows(&mut session, query).bytes, bytes, "{name} {:?}", line.source);
+                tried += 1;
+            }
+            for (topic, _) in bufferscope_lab::topics::TOPICS {
+                let ask_topic = Ask::Topic { source: chosen.sources[0].source, topic: topic.to_owned() };
+                let Answer::Words(words) = ask(&mut session, ask_topic, Vec::new()) else {
+                    panic!("{name}: {topic}")
+                };
+                assert!(!words.lines.is_empty() || !words.table.is_empty(), "{name}: {topic}");
+            }
+        }
+    }
+    assert!(tried >= 14, "{tried}");
+}
+
+#[test]
+fn filters_orders_and_pages() {
+    let (mut session, _) = open(vec![Blob::new("t.txt", TRANSFORMER)]);
+    choose(&mut session, 0);
+    let source = Source::Ours;
+    let all = rows(&mut session, RowsQuery { source, count: 100_000, ..RowsQuery::default() });
+    assert_eq!(all.lines.len() as u32, all.of);
+    assert!(all.lines.is_sorted_by_key(|l| std::cmp::Reverse(l.bytes)));
+    let page = rows(&mut session, RowsQuery { source, from: 10, count: 5, ..RowsQuery::default() });
+    assert_eq!(page.lines, all.lines[10..15]);
+    let wanted = Filter { pattern: "^dot".into(), min_bytes: 1000, ..Filter::default() };
+    let dots = rows(&mut session, RowsQuery { source, filter: wanted, count: 1000, ..RowsQuery::default() });
+    assert!(dots.of > 3 && dots.of < all.of);
+    assert!(dots.lines.iter().all(|l| l.bytes >= 1000));
+    assert_eq!(dots.fitting.map(|f| f.len()), Some(dots.values as usize));
+    let broken = Filter { pattern: "(".into(), ..Filter::default() };
+    let broken = rows(&mut session, RowsQuery { source, filter: broken, ..RowsQuery::default() });
+    assert!(broken.problem.is_some());
+    let long =
+        rows(&mut session, RowsQuery { source, sort: Sort::Length, count: 50, ..RowsQuery::default() });
+    let length = |r: Option<(u32, u32)>| r.map_or(0, |(a, b)| b - a + 1);
+    assert!(long.lines.is_sorted_by_key(|l| std::cmp::Reverse(length(l.range))));
+    for group in [Group::Op, Group::Scope, Group::Line, Group::Opcode, Group::Kind, Group::Space, Group::Pass]
+    {
+        let groups = rows(&mut session, RowsQuery { source, group, count: 10_000, ..RowsQuery::default() });
+        assert_eq!(groups.lines.iter().map(|l| l.count).sum::<u32>(), all.of, "{group:?}");
+        let first = groups.lines[0].clone();
+        let within =
+            RowsQuery { source, group, within: first.key.clone(), count: 10_000, ..RowsQuery::default() };
+        let opened = rows(&mut session, within);
+        assert_eq!((opened.of, opened.bytes), (first.count, first.bytes), "{group:?}");
+    }
+}
+
+#[test]
+fn text_decisions_slabs_and_values() {
+    let (mut session, _) = open(vec![Blob::new("t.txt", TRANSFORMER)]);
+    let chosen = choose(&mut session, 0);
+    let whole = String::from_utf8_lossy(TRANSFORMER);
+    assert_eq!(chosen.lines as usize, whole.lines().count());
+    let Answer::Text { lines, of, .. } = ask(&mut session, Ask::Text { from: 3, count: 5 }, Vec::new())
+    else {
+        panic!("text")
+    };
+    assert_eq!((of, lines.len()), (chosen.lines, 5));
+    assert_eq!(lines[0], whole.lines().nth(3).expect("a line"));
+    let find = |session: &mut Session, after, back| match ask(
+        session,
+        Ask::Find { pattern: "^ENTRY".into(), after, back },
+        Vec::new(),
+    ) {
+        Answer::Found(line) => line,
+        other => panic!("{other:?}"),
+    };
+    let entry = whole.lines().position(|l| l.starts_with("ENTRY")).map(|l| l as u32);
+    assert_eq!(find(&mut session, None, false), entry);
+    // Round the end, and backwards.
+    assert_eq!(find(&mut session, entry, false), entry);
+    assert_eq!(find(&mut session, entry, true), entry);
+    let decisions =
+        Ask::Decisions { kind: Some("refuse".into()), pattern: String::new(), from: 0, count: 20 };
+    let Answer::Decisions { lines, fitting, of } = ask(&mut session, decisions, Vec::new()) else {
+        panic!("decisions")
+    };
+    assert_eq!(lines.len(), 20);
+    assert!(fitting > 20 && of > fitting && lines.iter().all(|l| l.kind == "refuse" && l.row.is_some()));
+    let Answer::Slabs(slabs) = ask(&mut session, Ask::Slabs { source: Source::Ours }, Vec::new()) else {
+        panic!("slabs")
+    };
+    let sum: u64 = slabs.iter().map(|s| s.face.size).sum();
+    assert_eq!(sum, chosen.sources[0].total);
+    let Answer::Value(detail) = ask(&mut session, Ask::Value { source: Source::Ours, row: 200 }, Vec::new())
+    else {
+        panic!("a value")
+    };
+    let line = detail.text_line.expect("its line");
+    assert!(whole.lines().nth(line as usize).is_some_and(|l| l.contains(&*detail.instruction)));
+}
+
+#[test]
+fn damaged_folders_say_what_is_wrong_and_show_the_rest() {
+    let (mut session, opened) = open(vec![Blob::new("bad.tar.gz", BAD_DUMPS)]);
+    assert!(opened.modules.len() > 10);
+    let mut wrong = 0;
+    for m in &opened.modules {
+        let chosen = choose(&mut session, m.module);
+        wrong += usize::from(!chosen.findings.is_empty());
+        assert!(!chosen.sources.is_empty() || chosen.notes.iter().any(|n| n.is_error), "{}", m.folder);
+        for s in &chosen.sources {
+            map(&mut session, s.source);
+            rows(&mut session, RowsQuery { source: s.source, count: 10, ..RowsQuery::default() });
+        }
+    }
+    assert!(wrong > 4, "{wrong}");
+}
+
+#[test]
+fn what_is_no_module_says_what_it_is() {
+    for (name, text, says) in [
+        ("f.py", "import jax\nimport jax.numpy as jnp\n\ndef f(x):\n    return x + 1\n", "Python"),
+        ("m.mlir", "module @jit_f {\n  func.func public @main() {\n    return\n  }\n}\n", "MLIR"),
+        ("empty.txt", "", "empty"),
+        ("noise.bin", "\u{1}\u{2}\u{3}\u{4}\u{5}\u{6}\u{7}\u{8}\u{1}\u{2}\u{3}\u{4}", "bytes"),
+    ] {
+        let (mut session, opened) = open(vec![Blob::new(name, text)]);
+        assert!(opened.advice.is_some(), "{name}");
+        let notes: Vec<&str> = opened.notes.iter().map(|n| n.text.as_str()).collect();
+        assert!(notes.iter().any(|n| n.contains(says)), "{name}: {notes:?}");
+        assert!(matches!(ask(&mut session, Ask::Choose { module: 0 }, Vec::new()), Answer::Failed(_)));
+    }
+    let (_, broken) = open(vec![Blob::new("a.zip", &b"PK\x03\x04 and then nothing"[..])]);
+    assert!(broken.notes.iter().any(|n| n.is_error), "{broken:?}");
+}
+
+#[test]
+fn names_of_a_megabyte_are_cut() {
+    let long = "a".repeat(1 << 20);
+    let text = format!(
+        "HloModule {long}, is_scheduled=true\n\nENTRY main {{\n  p = f32[4]{{0}} parameter(0)\n  {long} = f32[4]{{0}} add(p, p), metadata={{op_name=\"<img src=x onerror=alert(1)>{long}\"}}\n  ROOT r = f32[4]{{0}} negate({long})\n}}\n"
+    );
+    let (mut session, opened) = open(vec![Blob::new("x.txt", text)]);
+    assert!(opened.modules[0].name.len() < 1000);
+    choose(&mut session, 0);
+    let answer = ask(
+        &mut session,
+        Ask::Rows(RowsQuery { source: Source::Ours, count: 10, ..RowsQuery::default() }),
+        Vec::new(),
+    );
+    assert!(serde_json::to_string(&answer).expect("plain data").len() < 20_000);
+    let answer = ask(&mut session, Ask::Text { from: 0, count: 100 }, Vec::new());
+    assert!(serde_json::to_string(&answer).expect("plain data").len() < 40_000);
+}

@@ -1,0 +1,306 @@
+// The lab: opening of every kind, the linked views, and what happens when the worker does not do what it should.
+import assert from "node:assert/strict";
+import { mkdtempSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { gzipSync } from "node:zlib";
+import { dist, expectAccessible, expectNoSidewaysScroll, screenshot, settled, withPage } from "./harness.mjs";
+
+const LONG = { timeout: 90_000 };
+const sample = (name) => join(dist, "modules", name);
+
+/** Puts files into the page's picker, as a reader does. */
+const open = (page, files) => page.locator("#open-files").setInputFiles(files);
+
+/** Waits for the list of values of a module that is chosen. */
+const chosen = (page) => page.locator("#values tbody tr").first().waitFor(LONG);
+
+const onLab = (options, body) => withPage({ ...options, path: `lab.html${options.path ?? ""}` }, body);
+
+test("a dump folder in a zip: modules sorted by peak, what stands out, XLA's own beside ours", () =>
+  onLab({ width: 1280 }, async (page) => {
+    await open(page, sample("donated_loop_reads.zip"));
+    const rows = page.locator(".modules tbody tr");
+    await rows.first().waitFor(LONG);
+    assert.equal(await rows.count(), 3);
+    const peaks = await rows.evaluateAll((all) => all.map((row) => Number(row.children[4].textContent.split(" ")[0].replaceAll(",", ""))));
+    assert.deepEqual(peaks, peaks.toSorted((a, b) => b - a));
+    await page.getByRole("button", { name: /^jit_loop_reads_mid/ }).click();
+    await chosen(page);
+    assert.match(await page.locator(".headline").textContent(), /8,388,7\d\d B/);
+    assert.match(await page.locator(".headline").textContent(), /add up to the files' own total/);
+    assert.match(await page.locator("#difference summary").textContent(), /ours is the same/);
+    // XLA's own and ours.
+    const ours = page.getByRole("button", { name: /^Ours/ });
+    await ours.click();
+    await chosen(page);
+    assert.equal(await ours.getAttribute("aria-pressed"), "true");
+    await screenshot(page, "lab-folder");
+    await expectAccessible(page);
+  }));
+
+test("a folder picked whole; a compile that failed is taken apart", () =>
+  onLab({ width: 1280, scheme: "dark" }, async (page) => {
+    const folder = join(mkdtempSync(join(tmpdir(), "lab-")), "dump");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "module_0003.jit_t.cpu_after_optimizations.txt"), readFileSync(sample("transformer_train.txt")));
+    writeFileSync(join(folder, "module_0007.jit_u.cpu_after_optimizations.txt.gz"), gzipSync(readFileSync(sample("unet_skip.txt"))));
+    writeFileSync(join(folder, "error.txt"), "E0101 RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 20.00G of 15.75G hbm. Exceeded hbm capacity by 4.25G.\n");
+    await page.locator("#open-folder").setInputFiles(folder);
+    const rows = page.locator(".modules tbody tr");
+    await rows.first().waitFor(LONG);
+    assert.equal(await rows.count(), 2);
+    assert.match(await page.locator(".oom").textContent(), /The program needs .*15\.8 GiB|too many/);
+    await rows.first().getByRole("button").click();
+    await chosen(page);
+    await screenshot(page, "lab-folder-dark");
+    await expectAccessible(page);
+  }));
+
+test("pasted text, HLO with a mistake, a Python file and a broken archive each say what they are", () =>
+  onLab({}, async (page) => {
+    await page.getByText("Paste text").click();
+    await page.locator("#pasted").fill("HloModule m, is_scheduled=true\n\nENTRY e {\n  p = f32[1024]{0} parameter(0)\n  ROOT n = f32[1024]{0} negate(p)\n}\n");
+    await page.getByRole("button", { name: "Open the text" }).click();
+    await chosen(page);
+    assert.equal(await page.locator("#bench-title").textContent(), "m");
+    await page.locator("#pasted").fill("HloModule m, is_scheduled=true\n\nENTRY e {\n  p = f32[1024]{0} parameter(0)\n  ROOT n = f32[1024]{0} negate(q)\n}\n");
+    await page.getByRole("button", { name: "Open the text" }).click();
+    await page.locator("#bench .notes li.wrong").first().waitFor(LONG);
+    assert.match(await page.locator("#bench .notes").textContent(), /:5:\d+.*q/);
+    for (const [name, text, says] of [
+      ["model.py", "import jax\nimport jax.numpy as jnp\n\ndef f(x):\n    return x\n", /Python program.*xla_dump_to/],
+      ["m.zip", "PK\u0003\u0004 and then nothing", /m\.zip/],
+      ["old.txt", "", /empty/],
+    ]) {
+      await open(page, { name, mimeType: "application/octet-stream", buffer: Buffer.from(text) });
+      await page.locator("#there .notes").waitFor(LONG);
+      assert.match(await page.locator("#there").textContent(), says, name);
+      assert.equal(await page.locator("#bench").count(), 0);
+    }
+    await expectAccessible(page);
+  }));
+
+test("map, list and text are linked", () =>
+  onLab({ width: 1280 }, async (page) => {
+    await open(page, sample("transformer_train.txt"));
+    await chosen(page);
+    // From the list to the detail, from there to the text.
+    await page.locator("#group").selectOption({ label: "each value" });
+    await page.locator("#values tbody tr th button").first().click();
+    const name = await page.locator("#values tbody tr th button").first().textContent();
+    await page.locator("#detail h3").waitFor();
+    assert.equal(await page.locator("#detail h3").textContent(), name);
+    assert.match(await page.locator("#detail").textContent(), /reads it last|kept to the end|lives on/);
+    await page.getByRole("button", { name: "Show in the text" }).click();
+    await page.locator("#text li[aria-current]").waitFor();
+    assert.ok((await page.locator("#text li[aria-current]").textContent()).includes(name));
+    // Search jumps.
+    await page.locator("#find").fill("^ENTRY");
+    await page.getByRole("button", { name: "Next" }).click();
+    await page.waitForFunction(() => document.querySelector("#text li[aria-current] code")?.textContent.startsWith("ENTRY"));
+    // From the map to the detail.
+    await page.getByRole("button", { name: "Deselect" }).click();
+    await page.locator("#map").scrollIntoViewIfNeeded();
+    const map = await page.locator("#map").boundingBox();
+    await page.mouse.click(map.x + map.width * 0.5, map.y + 12);
+    await page.locator("#detail h3").waitFor();
+    await page.mouse.move(map.x + map.width * 0.5, map.y + 12);
+    await page.waitForFunction(() => document.getElementById("under").textContent.includes("B"));
+    // Filters: the sum says what is left.
+    await page.getByRole("tab", { name: "What is alive" }).click();
+    await page.locator("#when").selectOption({ label: "at any time" });
+    await page.locator("#pattern").fill("^dot");
+    await page.waitForFunction(() => /^\d+ values on/.test(document.querySelector(".summary")?.textContent ?? ""));
+    await page.waitForFunction(() => [...document.querySelectorAll("#values tbody th")].every((c) => /dot/.test(c.parentElement.textContent)));
+    await page.locator("#pattern").fill("(");
+    await page.getByRole("alert").filter({ hasText: "no regular expression" }).waitFor();
+    await screenshot(page, "lab-linked");
+    await page.locator("#pattern").fill("");
+    for (const tab of ["Allocations", "Decision log", "Ask"]) {
+      await page.getByRole("tab", { name: tab }).click();
+      await settled(page);
+      await expectAccessible(page);
+    }
+    await page.getByRole("button", { name: "What is copied, why, and what would remove it?" }).click();
+    await page.locator("#answer .answer").waitFor(LONG);
+    await screenshot(page, "lab-ask");
+  }));
+
+test("why two values do not share is said in words", () =>
+  onLab({}, async (page) => {
+    await open(page, sample("unet_skip.txt"));
+    await chosen(page);
+    await page.locator("#group").selectOption({ label: "each value" });
+    const names = page.locator("#values tbody tr th button");
+    await page.getByRole("tab", { name: "What is alive" }).click();
+    const [a, b] = [await names.nth(0).textContent(), await names.nth(1).textContent()];
+    await page.getByRole("tab", { name: "Ask" }).click();
+    await page.locator("#pair-a").fill(a);
+    await page.locator("#pair-b").fill(b);
+    await page.locator("#pair-b").press("Enter");
+    await page.locator("#answer .answer").waitFor();
+    const words = await page.locator("#answer").textContent();
+    assert.match(words, /They do not share/);
+    assert.ok(words.includes(a) && words.includes(b));
+  }));
+
+test("by keyboard alone: a sample is opened, a band chosen, the map moved", () =>
+  onLab({ width: 1280 }, async (page) => {
+    await page.locator("#sample").focus();
+    await page.keyboard.press("End");
+    await page.locator("#open-sample").focus();
+    await page.keyboard.press("Enter");
+    await chosen(page);
+    await page.locator("#map").focus();
+    const picture = () => page.evaluate(() => document.getElementById("map").toDataURL());
+    const whole = await picture();
+    for (const key of ["+", "+", "ArrowRight", "ArrowDown"]) await page.keyboard.press(key);
+    await settled(page);
+    const near = await picture();
+    assert.notEqual(near, whole);
+    await page.keyboard.press("0");
+    await settled(page);
+    assert.equal(await picture(), whole);
+    await page.keyboard.press("]");
+    await page.locator("#detail h3").waitFor();
+    const first = await page.locator("#detail h3").textContent();
+    await page.keyboard.press("]");
+    await page.waitForFunction((was) => document.querySelector("#detail h3")?.textContent !== was, first);
+    await page.keyboard.press("Escape");
+    await page.locator("#detail h3").waitFor({ state: "detached" });
+    await page.locator("#tab-Values").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.locator("#owners").waitFor();
+    await page.keyboard.press("End");
+    await page.locator("#ask-pair").waitFor();
+  }));
+
+test("the worker stops: the page is alive, says so, and begins anew", () =>
+  onLab({}, async (page) => {
+    await open(page, sample("unet_skip.txt"));
+    await chosen(page);
+    await page.workers()[0].evaluate(() => setTimeout(() => { throw new Error("out of everything"); }));
+    await page.locator("#crashed").waitFor();
+    assert.match(await page.locator("#crashed").textContent(), /The page itself is alive.*out of everything/s);
+    await screenshot(page, "lab-crashed");
+    await page.getByRole("button", { name: "Start again" }).click();
+    await page.locator("#crashed").waitFor({ state: "detached" });
+    await open(page, sample("donation_swap.txt"));
+    await chosen(page);
+  }));
+
+/** A scheduled module of `bytes` bytes or more: many layers of three instructions. */
+function large(bytes) {
+  const lines = ["HloModule big, is_scheduled=true", "", "ENTRY e {", "  p.0 = f32[256,256]{1,0} parameter(0)"];
+  let length = 0;
+  for (let i = 0; length < bytes; i++) {
+    const meta = `metadata={op_name="jit(step)/layer_${i % 97}/block/dot_general" source_file="model.py" source_line=${(i % 400) + 1}}`;
+    const before = i === 0 ? "p.0" : `c.${i - 1}`;
+    const three = [
+      `  a.${i} = f32[256,${64 + (i % 7) * 32}]{1,0} custom-call(${before}), custom_call_target="f", ${meta}`,
+      `  b.${i} = f32[256,256]{1,0} custom-call(a.${i}), custom_call_target="g", ${meta}`,
+      `  c.${i} = f32[256,256]{1,0} add(b.${i}, ${before}), ${meta}`,
+    ];
+    lines.push(...three);
+    length += three.reduce((sum, line) => sum + line.length + 1, 0);
+  }
+  const last = lines.at(-1).trim();
+  lines[lines.length - 1] = `  ROOT ${last}`;
+  lines.push("}", "");
+  return lines.join("\n");
+}
+
+test("a module of 11 MB opens with progress, is cancelled, opens again, and its map stays smooth", { timeout: 300_000 }, () =>
+  onLab({ width: 1280 }, async (page) => {
+    const text = large(11_500_000);
+    const file = { name: "big.txt", mimeType: "text/plain", buffer: Buffer.from(text) };
+    await open(page, file);
+    await page.locator("#cancel").waitFor(LONG);
+    // The page answers while the worker works.
+    const alive = await page.evaluate(() => new Promise((done) => { const t = performance.now(); setTimeout(() => done(performance.now() - t), 0); }));
+    assert.ok(alive < 500, `the page took ${alive} ms to answer`);
+    await page.locator("#cancel").click();
+    await page.locator("#cancel").waitFor({ state: "detached" });
+    assert.equal(await page.locator("#bench").count(), 0);
+    const start = Date.now();
+    await open(page, file);
+    await page.locator("#values tbody tr").first().waitFor({ timeout: 240_000 });
+    const seconds = (Date.now() - start) / 1000;
+    const lines = text.split("\n").length - 1;
+    assert.match(await page.locator(".chips").textContent(), new RegExp(`${new Intl.NumberFormat("en").format(lines - 4)} instructions`));
+    // Frames while the window moves.
+    await page.locator("#map").focus();
+    const frame = await page.evaluate(async () => {
+      const map = document.getElementById("map");
+      const times = [];
+      for (let i = 0; i < 30; i++) {
+        const key = i % 6 < 3 ? "+" : "-";
+        map.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+        const t = performance.now();
+        await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+        times.push(performance.now() - t);
+      }
+      return times.sort((a, b) => a - b)[15];
+    });
+    console.log(`11.5 MB, ${lines} lines: open in ${seconds.toFixed(1)} s, a frame in ${frame.toFixed(0)} ms`);
+    assert.ok(frame < 250, `a frame takes ${frame} ms`);
+    await screenshot(page, "lab-large");
+  }));
+
+test("names that are markup, right-to-left or very long are text", () =>
+  onLab({ width: 360 }, async (page) => {
+    const long = "n".repeat(200_000);
+    const hlo = [
+      "HloModule m, is_scheduled=true",
+      "",
+      "ENTRY e {",
+      "  p = f32[4096]{0} parameter(0)",
+      `  a = f32[4096]{0} negate(p), metadata={op_name="<img src=x onerror=window.hit=1><script>window.hit=1</script>/\u202eesrever/${long}"}`,
+      '  b = f32[4096]{0} custom-call(a), custom_call_target="f"',
+      `  ${long} = f32[4096]{0} custom-call(b), custom_call_target="f"`,
+      `  ROOT r = f32[4096]{0} negate(${long})`,
+      "}",
+      "",
+    ].join("\n");
+    await open(page, { name: "<b>x</b>.txt", mimeType: "text/plain", buffer: Buffer.from(hlo) });
+    await page.locator("#bench-title").waitFor(LONG);
+    await page.locator("#when").selectOption({ label: "at any time" });
+    await page.locator("#group").selectOption({ label: "each value" });
+    await page.locator("#values tbody tr").nth(2).waitFor(LONG);
+    assert.equal(await page.evaluate(() => window.hit), undefined);
+    assert.equal(await page.locator("main img, main script").count(), 0);
+    await expectNoSidewaysScroll(page);
+  }));
+
+for (const scheme of ["light", "dark"]) {
+  test(`320 px, ${scheme}, by touch: nothing sticks out and all is reachable`, () =>
+    onLab({ width: 320, scheme, touch: true }, async (page) => {
+      await expectNoSidewaysScroll(page);
+      await expectAccessible(page);
+      await page.locator("#sample").selectOption("transformer_train.txt");
+      await page.locator("#open-sample").tap();
+      await chosen(page);
+      await expectNoSidewaysScroll(page);
+      await page.locator("#map").scrollIntoViewIfNeeded();
+      const map = await page.locator("#map").boundingBox();
+      await page.touchscreen.tap(map.x + map.width * 0.5, map.y + 20);
+      await page.locator("#detail h3").waitFor();
+      for (const tab of ["Allocations", "Decision log", "HLO text", "Ask", "What is alive"]) {
+        await page.getByRole("tab", { name: tab }).tap();
+        await settled(page);
+        await expectNoSidewaysScroll(page);
+      }
+      await expectAccessible(page);
+      await screenshot(page, `lab-320-${scheme}`);
+    }));
+}
+
+test("both pages lead to each other", () =>
+  withPage({}, async (page) => {
+    await page.getByRole("link", { name: /the lab/ }).first().click();
+    await page.locator("#open-files").waitFor({ state: "attached", ...LONG });
+    await page.getByRole("link", { name: "Reading page" }).click();
+    await page.waitForURL(/folder\/$/);
+  }));
