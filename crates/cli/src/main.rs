@@ -102,6 +102,23 @@ fn main() -> ExitCode {
     }
 }
 
+/// Text of a module as it may be shown on a terminal: control characters, which a terminal would obey, and those that turn
+/// the direction of writing, by their numbers.
+pub(crate) fn shown(text: &str) -> String {
+    let is_hidden = |c: char| {
+        c.is_control() && c != '\n'
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{061c}')
+    };
+    if !text.contains(is_hidden) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    out
+}
+
 /// Writes to standard output. A reader that has gone away (`| head`) is no error.
 pub(crate) fn say(text: &str) -> Result<Answer, Failure> {
     use std::io::Write;

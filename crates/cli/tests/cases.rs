@@ -4,6 +4,7 @@
 //! answer holds is taken from the measurements that came with them (`stats.json` in each archive) and from XLA's own log.
 
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -551,4 +552,110 @@ fn thirty_two_layers() {
 fn work_space_of_libraries() {
     let text = check("peak", "32_library_calls", "cpu/solve", &[], &["library calls (lapack_sgetrf_ffi"]);
     assert!(text.contains("what is allocated inside is in no dump"), "{text}");
+}
+
+/// Of every module of every case: what is alive adds up, and is no more than the temporaries take.
+#[test]
+fn peaks_add_up() {
+    let mut spaces = 0;
+    for case in all_cases() {
+        let all = json(&["inspect", &archive(&case)]);
+        for m in all["modules"].as_array().expect("modules") {
+            let of = format!(
+                "{}:{}",
+                m["backend"].as_str().expect("a backend"),
+                m["id"].as_str().expect("a number")
+            );
+            let peak = json(&["peak", &archive(&case), "--module", &of]);
+            for s in peak["spaces"].as_array().expect("spaces") {
+                let sum = |list: &str, field: &str| -> u64 {
+                    let all = s[list].as_array().expect("a list");
+                    all.iter().map(|x| x[field].as_u64().expect("a number")).sum()
+                };
+                let live = s["live"].as_u64().expect("a number");
+                assert_eq!(sum("slots", "size"), live, "{case} {of} {}", s["color"]);
+                assert_eq!(sum("groups", "bytes"), live, "{case} {of} {}", s["color"]);
+                assert!(Some(live) <= s["temp"].as_u64(), "{case} {of} {}", s["color"]);
+                spaces += 1;
+            }
+            let owners = peak["owners"].as_array().expect("owners");
+            let sum: u64 = owners.iter().filter_map(|o| o["bytes"].as_u64()).sum();
+            assert_eq!(Some(sum), peak["allocated_bytes"].as_u64(), "{case} {of}");
+            assert_eq!(peak["allocated_bytes"], m["totals"]["total_bytes"], "{case} {of}");
+        }
+    }
+    assert!(spaces > 150, "{spaces}");
+}
+
+/// Our assignment beside XLA's, value for value, from text alone.
+#[test]
+fn nearly_all_are_assigned_as_xla_does() {
+    let (mut same, mut other) = (0, 0);
+    for case in all_cases() {
+        let all = json(&["inspect", &archive(&case), "--rerun"]);
+        for m in all["modules"].as_array().expect("modules") {
+            let words = m["rerun"].as_str().unwrap_or_else(|| panic!("{case}: {m}"));
+            if words.contains("Our assignment is XLA's") { same += 1 } else { other += 1 }
+        }
+    }
+    assert!(same > 100 && other <= 4, "{same} are the same, {other} are not");
+}
+
+/// Whatever a module's names hold, a terminal is shown text.
+#[test]
+fn hostile_names_are_shown_as_text() {
+    let names = ["<img/src=x>", "a\u{1b}[31mred", "b\u{202e}txt.exe", &"y".repeat(100_000)];
+    let mut text =
+        String::from("HloModule m, is_scheduled=true\n\nENTRY main {\n  p = f32[64]{0} parameter(0)\n");
+    for (i, name) in names.iter().enumerate() {
+        let before = if i == 0 { "p".to_owned() } else { format!("v{}", i - 1) };
+        _ = writeln!(
+            text,
+            "  v{i} = f32[64]{{0}} reverse({before}), dimensions={{0}}, metadata={{op_name=\"jit(f)/{name}/op\"}}"
+        );
+    }
+    text += "  ROOT r = f32[64]{0} add(v3, v2)\n}\n";
+    let folder = std::env::temp_dir().join(format!("bufferscope-hostile-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("module_0000.m\u{1b}.cpu_after_optimizations.txt"), &text).expect("a file");
+    let path = folder.display().to_string();
+    for command in ["inspect", "peak", "donation", "advise"] {
+        let (out, _) = run(&[command, &path]);
+        assert!(!out.contains('\u{1b}') && !out.contains('\u{202e}'), "{command}: {out}");
+    }
+    let (out, _) = run(&["peak", &path]);
+    assert!(out.contains("\\u{1b}[31mred") || out.contains("txt.exe"), "{out:.2000}");
+    std::fs::remove_dir_all(folder).expect("the folder goes");
+}
+
+/// A folder of a hundred modules, and the wrong questions to ask of it.
+#[test]
+fn a_hundred_modules() {
+    let folder = std::env::temp_dir().join(format!("bufferscope-hundred-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for i in 0..100 {
+        let text = format!(
+            "HloModule jit_f, is_scheduled=true\n\nENTRY main {{\n  p = f32[{}]{{0}} parameter(0)\n  ROOT n = f32[{}]{{0}} negate(p)\n}}\n",
+            i + 1,
+            i + 1
+        );
+        std::fs::write(folder.join(format!("module_{i:04}.jit_f.cpu_after_optimizations.txt")), text)
+            .expect("a file");
+    }
+    let path = folder.display().to_string();
+    let all = json(&["inspect", &path]);
+    let modules = all["modules"].as_array().expect("modules");
+    assert_eq!(modules.len(), 100);
+    // The largest first.
+    assert_eq!((modules[0]["id"].as_str(), modules[99]["id"].as_str()), (Some("0099"), Some("0000")));
+    let peak = json(&["peak", &path, "--module", "0041"]);
+    assert_eq!(peak["allocated_bytes"], 2 * 42 * 4);
+    let output = Command::new(env!("CARGO_BIN_EXE_bufferscope"))
+        .args(["peak", &path])
+        .output()
+        .expect("the command runs");
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("100 modules, expected --module with the number of one"), "{said}");
+    std::fs::remove_dir_all(folder).expect("the folder goes");
 }

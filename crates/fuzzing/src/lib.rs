@@ -5,6 +5,7 @@
 //! [generator](modules) of small valid modules, and the way of such a module through the [whole engine](whole). The
 //! tests run each body about a second; `cargo xtask fuzz` runs it for as long as one likes.
 
+mod lab;
 pub mod modules;
 mod numbers;
 mod whole;
@@ -28,7 +29,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 8] = [
     Target {
         name: "text",
         body: hlo::fuzzing::read_print_read,
@@ -50,6 +51,13 @@ pub const TARGETS: [Target; 6] = [
     Target { name: "packing", body: packing::fuzzing::check_bytes, seeds: &[], in_tests: 300 },
     Target { name: "memory_space", body: memory_space::fuzzing::check_bytes, seeds: &[], in_tests: 1000 },
     Target { name: "assigner", body: whole::assign, seeds: &[], in_tests: 400 },
+    Target {
+        name: "opening",
+        body: lab::open_anything,
+        seeds: &["assignment.txt", "range.txt", "module.txt", ".hlo", ".gz", ".pb"],
+        in_tests: 200,
+    },
+    Target { name: "questions", body: lab::ask_anything, seeds: &[], in_tests: 150 },
 ];
 
 /// Both readers of assignments: ours, and the checker's own.

@@ -35,6 +35,16 @@ fn assigner() {
     run("assigner");
 }
 
+#[test]
+fn opening() {
+    run("opening");
+}
+
+#[test]
+fn questions() {
+    run("questions");
+}
+
 /// The generator makes all that it promises.
 #[test]
 fn modules_have_everything() {

@@ -226,14 +226,23 @@ pub struct Cause {
     pub removes: Vec<String>,
 }
 
-/// What copy insertion says of the copies, by the copies of the program. Empty where the pass cannot run, which is so
+/// Programs of more instructions are not changed to find out what would remove a copy: the pass is run once for each
+/// change.
+const MOST_TRIED: usize = 4_000;
+
+/// What copy insertion says of the copies, by the copies of the program; what would remove them only in programs of no
+/// more than some thousand instructions. Empty where the pass cannot run, which is so
 /// after optimisation where a computation is called from several places; then the reason is given.
 pub fn causes(study: &Study) -> Result<Vec<Cause>, String> {
     let Some(Program { module, facts, .. }) = &study.program else { return Ok(Vec::new()) };
     let options = Options::default();
     let outcome =
         insert_copies(module, &facts.orders, &facts.target, options).map_err(|e| e.describe(module))?;
-    let suggestions = suggest(module, &facts.orders, &facts.target, options, &outcome);
+    let suggestions = if module.instructions.len() <= MOST_TRIED {
+        suggest(module, &facts.orders, &facts.target, options, &outcome)
+    } else {
+        vec![Vec::new(); outcome.copies.len()]
+    };
     let stories = outcome.copies.iter().zip(&suggestions);
     let mut out: Vec<Cause> = stories
         .clone()

@@ -2,7 +2,8 @@
 
 use crate::hold::value_at;
 use crate::study::{Program, Role, Study};
-use hlo::{AliasKind, InstructionId, Module, Opcode, ShapeId, ShapeIndex};
+use hlo::{Alias, AliasKind, InstructionId, Module, Opcode, ShapeId, ShapeIndex};
+use std::collections::{HashMap, HashSet};
 
 /// One argument: a leaf of an entry parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,13 +116,13 @@ pub fn donation(study: &Study) -> Option<Donation> {
     let entry = module.computation(module.entry);
     let bytes = |shape: ShapeId| facts.target.bytes(&module.shapes, shape);
     let root = entry.root;
+    let by_output: HashMap<&ShapeIndex, &Alias> =
+        module.input_output_alias.iter().map(|a| (&a.output, a)).collect();
+    let by_argument: HashMap<(u32, &ShapeIndex), &Alias> =
+        module.input_output_alias.iter().map(|a| ((a.parameter, &a.parameter_index), a)).collect();
     let mut outputs: Vec<Output> = leaves(module, module.instruction(root).shape)
         .map(|(sub, index, shape)| Output {
-            takes: module
-                .input_output_alias
-                .iter()
-                .find(|a| a.output == index)
-                .map(|a| (a.parameter, a.parameter_index.clone())),
+            takes: by_output.get(&index).map(|a| (a.parameter, a.parameter_index.clone())),
             copy_of: copied_argument(program, root, sub),
             shape: module.shapes.long(shape).to_owned(),
             bytes: bytes(shape),
@@ -135,10 +136,7 @@ pub fn donation(study: &Study) -> Option<Donation> {
     for (number, id) in entry.parameters.iter().enumerate() {
         let number = number as u32;
         for (sub, index, shape) in leaves(module, module.instruction(*id).shape) {
-            let alias = module
-                .input_output_alias
-                .iter()
-                .find(|a| a.parameter == number && a.parameter_index == index);
+            let alias = by_argument.get(&(number, &index)).copied();
             let own = bytes(shape);
             let long = module.shapes.long(shape).to_owned();
             let is_offered = offered.contains(&(number, index.clone()));
@@ -204,14 +202,14 @@ fn name_of(module: &Module, parameter: InstructionId) -> String {
 }
 
 /// `{ (0, {}), (1, {0}) }`
-fn donors(text: &str) -> Vec<(u32, ShapeIndex)> {
-    let mut out = Vec::new();
+fn donors(text: &str) -> HashSet<(u32, ShapeIndex)> {
+    let mut out = HashSet::new();
     for piece in text.split('(').skip(1) {
         let piece = piece.split(')').next().unwrap_or("");
         let Some((number, index)) = piece.split_once(',') else { continue };
         let numbers = index.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse::<u32>().ok());
         if let Ok(number) = number.trim().parse() {
-            out.push((number, ShapeIndex(numbers.collect())));
+            out.insert((number, ShapeIndex(numbers.collect())));
         }
     }
     out

@@ -2,7 +2,9 @@
 
 use crate::study::{Program, Study};
 use analysis::{Position, ValueId};
+use assigner::words::list;
 use hlo::{ComputationId, InstructionId, Module, Opcode};
+use std::fmt::Write as _;
 
 /// What holds a value until its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +50,60 @@ pub struct Repeated {
     pub opcode: String,
     /// The instruction whose result it could read instead.
     pub instead_of: InstructionId,
+}
+
+impl Hold {
+    /// In a few sentences.
+    #[must_use]
+    pub fn words(&self, study: &Study) -> String {
+        let Some(program) = &study.program else { return String::new() };
+        let name = |i: InstructionId| program.module.name_of(i);
+        let row = &study.rows[self.row];
+        let mut out = match self.first_use {
+            Some((i, step)) => {
+                format!(
+                    "{} is there from step {} on and first read at step {step}, by {}.",
+                    row.name,
+                    self.range.0,
+                    name(i)
+                )
+            }
+            None => format!("{} is there from step {} on.", row.name, self.range.0),
+        };
+        let readers: Vec<String> = self.last_readers.iter().map(|i| name(*i).to_owned()).collect();
+        let end = self.range.1;
+        let until = match &self.until {
+            Until::Read if readers.is_empty() => format!(" It is wanted until step {end}; nobody reads it."),
+            Until::Read => {
+                format!(" It is wanted until step {end}, where {} reads it last.", list(&readers, 4))
+            }
+            Until::Result => " It is a part of the result, so it stays to the end.".to_owned(),
+            Until::Argument => " It is an argument that is not donated, so it stays to the end.".to_owned(),
+            Until::Carried(at) => format!(" {} carries it round until step {end}.", name(*at)),
+            Until::Transfer(done) => {
+                format!(" A transfer keeps it until step {end}, where {} ends it.", name(*done))
+            }
+        };
+        out += &until;
+        if let Some(at) = self.last_position {
+            let which = if name(at) == row.name.instruction {
+                String::new()
+            } else {
+                format!(" It stands last in {}.", name(at))
+            };
+            out += &which;
+        }
+        if let Some(r) = &self.repeated {
+            _ = write!(
+                out,
+                " {} computes {} of it again, though {} holds that.",
+                name(r.reader),
+                r.opcode,
+                name(r.instead_of)
+            );
+        }
+        out
+    }
 }
 
 /// What holds a value; `None` without the program, or for a value that is not on the clock.

@@ -14,6 +14,7 @@
 //! | what is copied, why, and what would remove it | [`copies()`], [`causes`] |
 //! | was my donation used | [`donation()`] |
 //! | would another packing fit | [`fits`] |
+//! | what differs between XLA's assignment and ours | [`rerun()`] |
 //! | what differs between two of them | [`compare()`] |
 //! | the least program that shows a refused sharing | [`reduce()`] |
 //! | what would help most | [`advise`] |
@@ -32,6 +33,7 @@ mod origin;
 mod padding;
 mod peak;
 mod reduce;
+mod rerun;
 mod stacks;
 mod study;
 
@@ -46,5 +48,6 @@ pub use origin::{Frames, Origin, Phase, origin, without_numbers};
 pub use padding::{Padded, Padding, padding};
 pub use peak::{Group, Owner, Peak, Slot, SpacePeak, Sum, groups, peak, slots_at, sums};
 pub use reduce::{ReduceError, Reduced, reduce};
+pub use rerun::{Moved, Rerun, rerun};
 pub use stacks::{Span, Stack, spans, stack};
 pub use study::{Program, Role, Row, Settings, Slab, Source, Study, StudyError, unpadded_of_text};

@@ -2,7 +2,7 @@
 
 use crate::commands::peak::notes_in_json;
 use crate::input::{AssignmentArguments, ModuleArguments};
-use crate::{Answer, Failure, say};
+use crate::{Answer, Failure, say, shown};
 use assigner::words::{both, grouped};
 use questions::{Change, Effort, advise};
 use serde_json::{Value, json};
@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     for c in questions::cautions(&study) {
         _ = writeln!(out, "  {c}");
     }
-    say(&out)
+    say(&shown(&out))
 }
 
 fn name(change: &Change) -> &'static str {

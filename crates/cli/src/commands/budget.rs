@@ -2,7 +2,7 @@
 
 use crate::commands::donation::table;
 use crate::input::{AssignmentArguments, ModuleArguments};
-use crate::{Answer, Failure, say};
+use crate::{Answer, Failure, say, shown};
 use assigner::words::both;
 use questions::{Role, State};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
 }
 
 /// A number of bytes as people write it.
-fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let fail = || format!("`{text}`, expected a size such as 1048576, 17GiB or 1.5G");
     let digits = text.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.' || *b == b'_').count();
     let number = text[..digits].replace('_', "");
@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         for c in &checks {
             _ = writeln!(out, "{}", c.words);
         }
-        say(&out)?;
+        say(&shown(&out))?;
     }
     Ok(if is_kept { Answer::Yes } else { Answer::No })
 }

@@ -3,7 +3,7 @@
 use crate::commands::peak::{owners_words, row_in_json};
 use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::side::{Peak, Side};
-use crate::{Answer, Failure, say};
+use crate::{Answer, Failure, say, shown};
 use analysis::Backend;
 use assigner::words::{both, bytes, difference, list as list_of};
 use dumps::diff::{AllocationFace, Difference, Place, Totals, diff};
@@ -96,7 +96,7 @@ fn by_origin(left: &Study, right: &Study, is_json: bool) -> Result<Answer, Failu
     if is_json {
         say(&format!("{}\n", comparison_in_json(left, right, &c, is_same)))?;
     } else {
-        say(&comparison_in_words(left, right, &c, is_same))?;
+        say(&shown(&comparison_in_words(left, right, &c, is_same)))?;
     }
     Ok(if is_same { Answer::Yes } else { Answer::No })
 }

@@ -1,7 +1,7 @@
 //! `bufferscope donation MODULE [--json]`
 
 use crate::input::{AssignmentArguments, ModuleArguments};
-use crate::{Answer, Failure, say};
+use crate::{Answer, Failure, say, shown};
 use assigner::words::{both, bytes, list};
 use hlo::{AliasKind, ShapeIndex};
 use questions::{Donation, Extra, State, Study, WhyNot};
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     if arguments.json {
         say(&format!("{}\n", in_json(&study, &table)))
     } else {
-        say(&in_words(&study, &table))
+        say(&shown(&in_words(&study, &table)))
     }
 }
 

@@ -16,6 +16,9 @@ pub(crate) struct Arguments {
     /// `-` is standard input
     #[arg(required = true)]
     paths: Vec<PathBuf>,
+    /// Run our assignment beside XLA's, and say what differs
+    #[arg(long)]
+    rerun: bool,
     /// One JSON object
     #[arg(long)]
     json: bool,
@@ -35,6 +38,8 @@ struct Listed<'a> {
     missing: Vec<opening::Missing>,
     remarks: Vec<Remark>,
     generation: Option<opening::Generation>,
+    /// Our assignment beside XLA's.
+    rerun: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
@@ -43,8 +48,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         blobs.extend(files::read(path)?);
     }
     let opened = opening::open(blobs, &Limits::default());
-    let mut listed: Vec<Listed<'_>> =
-        opened.modules.iter().enumerate().map(|(i, entry)| list(&opened, i, entry)).collect();
+    let mut listed: Vec<Listed<'_>> = opened
+        .modules
+        .iter()
+        .enumerate()
+        .map(|(i, entry)| list(&opened, i, entry, arguments.rerun))
+        .collect();
     // What takes most memory is what is looked for.
     listed.sort_by_key(|l| std::cmp::Reverse(l.peak.as_ref().map_or(0, |p| p.1.total)));
     if arguments.json {
@@ -65,18 +74,22 @@ fn is_nothing(opened: &Opened) -> bool {
     opened.modules.is_empty() && opened.errors.is_empty() && opened.logs.is_empty()
 }
 
-fn list<'a>(opened: &Opened, i: usize, entry: &'a Entry) -> Listed<'a> {
+fn list<'a>(opened: &Opened, i: usize, entry: &'a Entry, with_rerun: bool) -> Listed<'a> {
     let mut loaded = opened.load(i);
     let Loaded { figures, findings, missing, remarks, .. } = &mut loaded;
     let (figures, findings) = (std::mem::take(figures), std::mem::take(findings));
     let (missing, mut remarks) = (std::mem::take(missing), std::mem::take(remarks));
     let (backend, generation) = (loaded.backend, loaded.generation);
     let is_large = figures.instructions.is_some_and(|n| n > MOST_INSTRUCTIONS) && figures.totals.is_none();
+    let mut rerun = None;
     let peak = if is_large {
         None
     } else {
-        match Study::of(loaded, &Settings { no_rerun: true, ..Settings::default() }) {
-            Ok(study) => Some((study.source, peak(&study))),
+        match Study::of(loaded, &Settings { no_rerun: !with_rerun, ..Settings::default() }) {
+            Ok(study) => {
+                rerun = questions::rerun(&study).map(|r| r.words(&study));
+                Some((study.source, peak(&study)))
+            }
             Err(questions::StudyError::Nothing) => None,
             Err(e) => {
                 let file =
@@ -95,23 +108,21 @@ fn list<'a>(opened: &Opened, i: usize, entry: &'a Entry) -> Listed<'a> {
         missing,
         remarks,
         generation,
+        rerun,
     }
 }
 
-/// Text of a module is shown as text: control characters, which a terminal would obey, are shown by their names.
+/// Text of a module in a line: shown as text, and not too long.
 fn shown(text: &str) -> String {
-    const MOST: usize = 120;
-    let mut out: String = text.chars().take(MOST).flat_map(visible).collect();
-    if text.chars().nth(MOST).is_some() {
+    cut(text, 120)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let mut out: String = text.chars().take(most).map(|c| if c == '\n' { ' ' } else { c }).collect();
+    if text.chars().nth(most).is_some() {
         out.push('…');
     }
-    out
-}
-
-fn visible(c: char) -> Vec<char> {
-    let is_direction =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{061c}');
-    if c.is_control() || is_direction { c.escape_unicode().collect() } else { vec![c] }
+    crate::shown(&out)
 }
 
 fn temp_of(peak: &Peak) -> u64 {
@@ -178,6 +189,7 @@ fn in_words(opened: &Opened, listed: &[Listed<'_>]) -> String {
     }
     for l in listed {
         let mut lines: Vec<String> = l.findings.iter().map(|f| shown_long(&f.words())).collect();
+        lines.extend(l.rerun.iter().map(|r| shown_long(r)));
         lines.extend(l.remarks.iter().map(|r| shown_long(&r.to_string())));
         lines.extend(
             l.missing.iter().filter(|m| m.what != "the protocol buffer").map(|m| {
@@ -218,11 +230,7 @@ fn upper(text: &str) -> String {
 }
 
 fn shown_long(text: &str) -> String {
-    let mut out: String = text.chars().take(600).flat_map(visible).collect();
-    if text.chars().nth(600).is_some() {
-        out.push('…');
-    }
-    out
+    cut(text, 600)
 }
 
 fn size_words(s: Size) -> String {
@@ -397,6 +405,7 @@ fn in_json(opened: &Opened, listed: &[Listed<'_>]) -> Value {
                 "memory": owners,
                 "findings": l.findings.iter().map(|f| json!({"name": f.name(), "words": f.words()})).collect::<Vec<_>>(),
                 "missing": l.missing.iter().map(|m| json!({"what": m.what, "costs": m.costs, "how": m.how})).collect::<Vec<_>>(),
+                "rerun": l.rerun,
                 "remarks": l.remarks.iter().map(remark).collect::<Vec<_>>(),
             })
         })

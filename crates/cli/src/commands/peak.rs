@@ -1,11 +1,12 @@
 //! `bufferscope peak MODULE [--json]`
 
+use crate::commands::budget::size;
 use crate::input::{AssignmentArguments, ModuleArguments};
-use crate::{Answer, Failure, say};
+use crate::{Answer, Failure, say, shown};
 use analysis::ValueId;
 use assigner::words::{both, bytes, grouped};
 use dumps::{BreakdownNode, HeapPeak};
-use questions::{Group, Note, Program, Role, Row, SpacePeak, Study, Sum};
+use questions::{Fit, Group, Note, Program, Role, Row, SpacePeak, Study, Sum, Verdict};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -21,6 +22,9 @@ pub(crate) struct Arguments {
     /// Of a dump: look at our assignment instead of XLA's own
     #[arg(long)]
     ours: bool,
+    /// Could it fit into so much main memory (space 0)? Exit status 1 if it does not as it is
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    limit: Option<u64>,
     /// One JSON object
     #[arg(long)]
     json: bool,
@@ -37,10 +41,62 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let peak = questions::peak(&study);
     let notes = questions::notes(&study, &peak);
     let counted = study.program.as_ref().map(counted);
+    let fits = questions::fits(&study, &peak);
+    let verdict = |f: &Fit| {
+        let limit = arguments.limit.filter(|_| f.color == 0)?;
+        Some((limit, f.verdict(limit)))
+    };
     if arguments.json {
-        say(&format!("{}\n", in_json(&study, &peak, &notes, counted.as_ref())))
+        let mut out = in_json(&study, &peak, &notes, counted.as_ref());
+        out["fits"] = fits
+            .iter()
+            .map(|f| {
+                json!({
+                    "color": f.color,
+                    "temp": f.temp,
+                    "least_temp": f.least_temp,
+                    "fixed": f.fixed,
+                    "least": f.least,
+                    "holes": f.holes,
+                    "verdict": verdict(f).map(|(_, v)| match v {
+                        Verdict::Fits => "fits",
+                        Verdict::Perhaps => "perhaps",
+                        Verdict::Never => "never",
+                    }),
+                })
+            })
+            .collect();
+        say(&format!("{out}\n"))?;
     } else {
-        say(&in_words(&study, &peak, &notes, counted.as_ref(), arguments.most))
+        let mut out = in_words(&study, &peak, &notes, counted.as_ref(), arguments.most);
+        for f in &fits {
+            if let Some((limit, v)) = verdict(f) {
+                _ = writeln!(out, "{}", verdict_words(f, limit, v));
+            }
+        }
+        say(&shown(&out))?;
+    }
+    let is_kept = fits.iter().filter_map(verdict).all(|(_, v)| v == Verdict::Fits);
+    Ok(if is_kept { Answer::Yes } else { Answer::No })
+}
+
+fn verdict_words(f: &Fit, limit: u64, verdict: Verdict) -> String {
+    let taken = f.fixed.saturating_add(f.temp);
+    match verdict {
+        Verdict::Fits => format!("Memory space {}: {} fit into {}.", f.color, both(taken), both(limit)),
+        Verdict::Perhaps => format!(
+            "Memory space {}: {} do not fit into {}, but no more than {} are alive at any step: another packing might.",
+            f.color,
+            both(taken),
+            both(limit),
+            both(f.least)
+        ),
+        Verdict::Never => format!(
+            "Memory space {}: no packing fits into {}: {} are alive at one step.",
+            f.color,
+            both(limit),
+            both(f.least)
+        ),
     }
 }
 

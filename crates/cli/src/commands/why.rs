@@ -3,12 +3,13 @@
 use crate::commands::explain::placed;
 use crate::input::{AssignmentArguments, ModuleArguments, Program};
 use crate::names::find;
-use crate::{Answer, Failure, say};
+use crate::{Answer, Failure, say, shown};
 use analysis::sharing::Touching;
 use analysis::{BufferId, Interference, ValueId};
 use assigner::words::{both, bytes, grouped};
 use assigner::{AllocationId, Assignment, Decision, Refusal, words};
 use packing::{BufferKey, Event};
+use questions::Study;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -63,10 +64,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let value = find(&program, &arguments.value)?;
     let (assignment, decisions) = arguments.assignment.assign(&program)?;
     let story = tell(&program, &assignment, &decisions, value);
+    let mut out = in_json(&program, &assignment, &story);
+    let told = in_words(&program, &assignment, &story);
+    let study =
+        Study::of_assignment(questions::Program::new(program.module, program.facts), assignment, decisions);
+    let held = study.row_of(value).and_then(|row| questions::hold(&study, row));
+    let held = held.map(|h| h.words(&study));
     if arguments.json {
-        say(&format!("{}\n", in_json(&program, &assignment, &story)))
+        out["held"] = json!(held);
+        say(&format!("{out}\n"))
     } else {
-        say(&in_words(&program, &assignment, &story))
+        let held = held.map(|h| h + "\n").unwrap_or_default();
+        say(&shown(&(told + &held)))
     }
 }
 
