@@ -272,3 +272,15 @@ test("fits a narrow screen", () =>
     }
     await expectNoSidewaysScroll(page);
   }));
+
+test("in forced colours and without motion", () =>
+  withPage({ forcedColors: true, reducedMotion: true, path: OPEN }, async (page) => {
+    for (const id of ["share", "copies"]) {
+      await awake(page, page.locator(`#${id}`));
+      assert.equal(await page.locator(`#${id} .scrubber .play`).count(), 0, "nothing plays by itself");
+      await page.locator(`#${id}`).screenshot({ path: `${shots}/${id}-forced.png` });
+    }
+    // What is there and what is not differ by more than a fill.
+    const strokes = (name) => page.locator(`#copies .copying .copy.${name}`).first().evaluate((e) => [getComputedStyle(e).stroke, getComputedStyle(e).strokeDasharray].join(" "));
+    assert.notEqual(await strokes("stands"), await strokes("idle"));
+  }));

@@ -129,7 +129,7 @@ mod view {
                 "there yet: " <i>"a reader that nothing forces to be early counts as late"</i> ". Rounds go on until none can "
                 "be removed. Last come " <i>"special cases"</i>
                 ", for what no order could make up for: a constant, or an argument that was not donated, must not be written "
-                "over, and each output needs a buffer of its own. " <Rule section="11.1" /> " " <Rule section="11.2" />
+                "over, and each output needs a buffer of its own. " <Rule section="11.1" /> " " <Rule section="11.2" /> " " <Rule section="11.5" />
             </p>
             <Predict
                 wb
@@ -360,7 +360,7 @@ mod view {
                     <dd>{copy.saves.clone()}</dd>
                     <dt>"Added"</dt>
                     <dd>{format!("{}: {}.", rule_title(copy.rule_name), copy.rule)}</dd>
-                    <dt>"Removed?"</dt>
+                    <dt>"Removal"</dt>
                     <dd>
                         {format!("{tried}: {}", fate_words(copy.fate))}
                         {stays.then(|| format!(", because {}", copy.refusal))}
