@@ -91,7 +91,7 @@ impl Pulled {
 
 /// The packers that are shown side by side, each with its name; the first is the one that XLA takes on CPU and GPU.
 pub const PACKERS: [(Algorithm, &str); 4] = [
-    (Algorithm::BestOfSpatialTemporal, "The smaller of the next two"),
+    (Algorithm::BestOfSpatialTemporal, "XLA's choice: the smaller of the next two"),
     (Algorithm::Spatial, "Biggest first (spatial)"),
     (Algorithm::Temporal, "Longest-lived first (temporal)"),
     (Algorithm::FastMerge, "Fast merge, as on TPU"),

@@ -16,12 +16,12 @@ pub const QUESTIONS: [&str; COUNT as usize] = [
     "Another memory space?",
     "Too big for it?",
     "Read-only memory?",
-    "Forbidden to be returned, and this memory may be?",
-    "Returned, and what is there is forbidden to be?",
+    "Kept out of the result, and this is a result's memory?",
+    "Part of the result, and what is here is kept out of it?",
     "Memory that is never shared?",
     "Both wanted at once?",
     "A copy of what is there?",
-    "Returned, and smaller than the memory?",
+    "Part of the result, and smaller than the memory?",
 ];
 
 /// A module of a lesson, with what the assigner is told beside it.

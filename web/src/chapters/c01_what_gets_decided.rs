@@ -114,11 +114,12 @@ mod view {
                 "The figure shows all of it for the backward pass of an attention layer, as compiled by XLA for a CPU. "
                 "The arguments, such as " <Term wb value=name("a_0_.1") />
                 ", stand in memory that the caller brings, one allocation for each. The results go into allocations "
-                "that the caller takes away. Two numbers were there before: constants. A few bytes are "
+                "that the caller takes away. Two numbers are constants, part of the program itself. A few bytes are "
                 <dfn>"thread-local"</dfn>
                 ": they belong to small functions that run once per element, such as the sum inside a reduction. And what "
                 "is needed only while the program runs, such as " <Term wb value=name("ynn_fusion.5") />
-                ", is packed into one allocation for temporaries. What is packed there is the " <dfn>"heap"</dfn> ". "
+                ", is packed into one allocation for temporaries. What is packed there is the " <dfn>"heap"</dfn>
+                "; it has nothing to do with a heap that a program allocates from while it runs. "
                 <Rule section="8.5" />
             </p>
             <p>
@@ -127,7 +128,7 @@ mod view {
                 "that get a place. A " <dfn>"fusion"</dfn>
                 " is one instruction that does the work of several in one go: what is computed inside it never stands in "
                 "memory, only its result does. A " <dfn>"tuple"</dfn>
-                " is a table of pointers to other values. " <span class="code">"loop{}"</span>
+                " is a table of pointers to other values; one that is returned is a result like others. " <span class="code">"loop{}"</span>
                 " is the table that an instruction named loop gives, and " <span class="code">"loop{0}"</span>
                 " is the first value in it. The names are the compiler's own and mean little: "
                 <span class="code">"ynn_fusion.5"</span> " is a fusion for the CPU's library of matrix products."
@@ -135,7 +136,7 @@ mod view {
             <Figure
                 wb
                 title=TITLE
-                caption="Each frame is an allocation, as long as it is large. A band is a value, at the bytes it stands on; bands above one another take turns at them, the earliest lowest. Click one to see where it lives and why."
+                caption="Each frame is an allocation, and its length is its size. A band is a value, at the bytes it stands on; bands above one another take turns at them, the earliest lowest. Click one to see where it lives and why."
                 reserve=[395, 420, 500]
                 eager=true
             >

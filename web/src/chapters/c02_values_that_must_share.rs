@@ -114,12 +114,14 @@ mod view {
                 <dfn>"alias analysis"</dfn> ", and the set is an " <span class="code">"HloBuffer"</span> ". " <Rule section="3" />
             </p>
             <p>
-                "A few rules make all buffers. A loop binds its state. A conditional binds the results of its branches. An "
+                "A few rules make all buffers. A loop binds its state, and the table that holds the state, too. A conditional "
+                "binds the results of its branches; what goes into a branch is simply the same value under another name. An "
                 "operation that writes " <i>"in place"</i> ", such as " <span class="code">"dynamic-update-slice"</span> ", "
                 <span class="code">"scatter"</span> " or " <span class="code">"all-reduce-start"</span>
                 ", binds its result to its operand. And a "
-                <dfn>"donated"</dfn> " argument binds an output, by " <span class="code">"input_output_alias"</span>
-                ". Nothing else does; whoever shares beyond that only " <i>"may"</i> ", and that is decided later. "
+                <dfn>"donated"</dfn> " argument, one that the caller has given away, binds an output, by " <span class="code">"input_output_alias"</span>
+                " in the first line of the program. Nothing else does. All other values only " <i>"may"</i>
+                " share, and whether they do is decided later. "
                 <Rule section="3.1" />
             </p>
             <Predict

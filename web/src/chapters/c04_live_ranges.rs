@@ -118,7 +118,9 @@ mod view {
                 "still being read and the other is already being written. Both need their bytes, so the two ranges "
                 "overlap, by one step, and the two may not stand at the same address. (Some instructions can write over "
                 "what they read; they are the one exception, and chapter 6 is about it.) An argument of the program is "
-                "alive from the first step to the end, because the caller may look at it afterwards."
+                "alive from the first step to the end, because the caller may look at it afterwards. And "
+                "what a loop's condition or body, or a branch, gives back is wanted until all of it has run, which is the step "
+                "after its last instruction."
             </p>
             <Figure
                 wb
@@ -159,9 +161,9 @@ mod view {
                 "There is one more rule. Some values must share their memory whatever happens. A loop's state has five names: "
                 "what enters the loop, what its condition sees, what its body takes over, what the body makes of it, and what "
                 "comes out at the end. The five are one buffer (chapter 2). If each kept its range to its last reader they would all "
-                "overlap. So within a buffer the ranges are cut: in the order of their starts, each ends at the latest where "
-                "the next begins, and the last one ends where the latest of them would have ended. Between two of them there "
-                "may be a gap, and in it the bytes are free for others. " <Rule section="4.3" />
+                "overlap. So within a buffer the ranges are cut. XLA takes them in the order of their starts: where one lasts beyond "
+                "the start of the next, it is cut there, and the next takes over the later end. Where one ends before the next "
+                "begins there is a gap, and in it the bytes are free for others. " <Rule section="4.3" />
             </p>
             <p>
                 <Term wb=chain value=name(LINK) />

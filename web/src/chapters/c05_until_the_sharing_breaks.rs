@@ -92,8 +92,8 @@ mod view {
         view! {
             <p>
                 "Two values may stand at the same address if their live ranges do not overlap. There is one exception, for "
-                "instructions that work in place, and chapter 6 is about it; apart from that a range alone decides whom a "
-                "value can share with. Pull one longer, and at an exact step a sharing "
+                "instructions that work in place, and chapter 6 is about it; apart from that the ranges decide which of the "
+                "temporaries can share. Pull one longer, and at an exact step a sharing "
                 "breaks: the two are wanted at the same time, one of them needs another place, and the heap may grow. "
                 "XLA calls this " <dfn>"live range interference"</dfn>
                 ". "
@@ -133,8 +133,8 @@ mod view {
                 hint="Show the breaks on every row. A large value whose mark is near, at a step where much is alive, has nowhere to go."
             />
             <p>
-                "Pull an end and look at the small heaps, too: the same values, packed by four algorithms that XLA has for it; "
-                "chapter 9 goes through them. A sharing that breaks is a fact about two ranges, and no packer can bring it "
+                "Pull an end and look at the small heaps, too: the same values, packed in four ways that XLA has for it, of which "
+                "chapter 9 shows the first three step by step. A sharing that breaks is a fact about two ranges, and no packer can bring it "
                 "back. How many bytes it costs depends on how the packer fills the heap. "
                 <Rule section="5" />
                 " "

@@ -127,11 +127,11 @@ mod view {
             </p>
             <p>
                 "XLA asks a list of questions, and the first that has an answer decides; the table below names it by its number. "
-                "If the instruction writes into this operand anyway (3), yes. If the compiler for this kind of machine, the "
+                "Questions 1 and 2 are about rare cases. If the instruction is defined to write into this operand (3), yes. If the compiler for this kind of machine, the "
                 <dfn>"backend"</dfn> ", has a rule of its own (4), that rule. If the two have different shapes (5), no. Then "
                 "fusions (6 and 7), loops (8), updates (9), sorts (10) and calls (11) have a question each. For all the rest "
                 "(12): does it work " <dfn>"element by element"</dfn>
-                ", writing each element from the one at the same place? A loop fusion does if all the steps on the way from this "
+                ", writing each element from the one at the same place? A loop fusion ("<span class="code">"kind=kLoop"</span>") does if all the steps on the way from this "
                 "operand to the result do; what happens to its other operands does not matter, so a bias may be broadcast and "
                 "added. In XLA's source the question is called "
                 <span class="code">"CanShareOperandBufferWithUser"</span> ". "
@@ -175,12 +175,10 @@ mod view {
             <p>
                 "Two things are not on the list. A copy never stands where its source stands, although it is element by "
                 "element: if it could, there would be no reason to make it. And where values " <i>"must"</i>
-                " share, as a loop's state or an array that is updated in place, nothing is asked: they are one buffer from the "
-                "beginning ("
-                <a href="#values-that-must-share">"chapter 2"</a>
-                "). Where that would be wrong, an earlier pass has put in a copy ("
-                <a href="#the-copy-you-never-see">"chapter 11"</a> "). And where two values "<i>"may"</i>
-                " share like this, the packer always lets them: it puts both into the heap as one block (chapter 9). "
+                " share, as a loop's state or an array that is updated in place, there is no choice: they are one buffer from the "
+                "beginning (" <a href="#values-that-must-share">"chapter 2"</a>
+                "). If it were wrong to share, an earlier pass has put a copy between them ("
+                <a href="#the-copy-you-never-see">"chapter 11"</a> "). Where two values " <i>"may"</i> " share like this, the packer always lets them: it puts both into the heap as one block (chapter 9). "
                 <Rule section="5" />
                 " "
                 <Rule section="7" />
@@ -223,7 +221,7 @@ mod view {
                         disabled=move || !may(setting.get().op)
                         on:change=move |_| set(wb, turn(setting.get_untracked()))
                     />
-                    <span>{label} <small>{about}</small></span>
+                    <span>{label} " " <small>{about}</small></span>
                 </label>
             }
         };

@@ -109,7 +109,7 @@ mod view {
             <p>
                 "So each colour is packed by itself, and its temporaries become one slab. With a memory come its own round "
                 "numbers: on TPU, places in main memory begin at multiples of 16,384 bytes, in vector memory at multiples of "
-                "4,096, and flags stand side by side, 4 bytes each. On CPU there is one memory, so every colour is 0, and places "
+                "4,096, and flags at multiples of 4, which is their size. On CPU there is one memory, so every colour is 0, and places "
                 "begin at multiples of 64 bytes. "
                 <Rule section="8.1" />
             </p>

@@ -94,7 +94,8 @@ mod view {
         view! {
             <p>
                 "Before XLA packs anything it walks through all buffers, the largest first. Of those of one size, what is "
-                "returned comes first; then it goes by the place in the program, the main computation before those it calls. "
+                "returned comes first; then it goes by the place in the program, the main computation before those it calls, and operands before "
+                "what reads them. "
                 "It asks each a few plain questions. Four kinds have an answer of their own. A " <dfn>"constant"</dfn>
                 " stands where the program was loaded. An " <dfn>"entry parameter"</dfn>
                 " stands where the caller put it, and nobody else may write there, unless the caller has given it away: then it is "
@@ -104,7 +105,7 @@ mod view {
                 <Rule section="8.5" />
             </p>
             <p>
-                "What is left is tried in the memory that exists by then: first where one of its operands stands, then in the "
+                "What is left is tried in the memory that exists by then: first where one of its operands stands, if that may be written to, then in the "
                 "allocations that were made for results and in donated parameters, the newest first. It goes in if it is wanted "
                 "at no time together with what is there; only the step of an instruction that works in place (chapter 6) is "
                 "allowed. A buffer with many values goes in with all of them or not at all. If it goes in, it costs nothing. If "
@@ -149,8 +150,8 @@ mod view {
             <p>
                 "The assigner's own log has a line for each question it asked. Step through it: at "
                 <Term wb=log value=Signal::derive(|| "bitcast_tanh_fusion".to_owned()) />
-                " you see a value squeezed into an allocation that was made for a result, which is wanted only "
-                "when this value's last reader is done or works in place. On this list you find every refusal, too; chapter 10 is about those. "
+                " you see a value squeezed into an allocation that was made for a result: the result is wanted only from the step "
+                "at which this value is read for the last time, by an instruction that works in place, or later. On this list you find every refusal, too; chapter 10 is about those. "
                 <Rule section="8.6" />
             </p>
             <Figure
@@ -164,8 +165,8 @@ mod view {
             </Figure>
             <p>
                 "At the very end the temporaries of one memory space are joined into one allocation: the packed heap and the "
-                "tables of pointers, one after the other, each at the next multiple of 64 bytes (on CPU). A heap of 32,772 "
-                "bytes behind a table of two pointers takes 64 + 32,772 = 32,836 bytes. "
+                "tables of pointers, one after the other, each at the next multiple of 64 bytes (on CPU). Which of them comes "
+                "first depends on how XLA has just rearranged its list of allocations, and differs from program to program. "
                 <Rule section="8.7" />
             </p>
         }

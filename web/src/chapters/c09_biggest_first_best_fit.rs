@@ -187,8 +187,8 @@ mod view {
             <p>
                 "No order is always right; chapter 12 puts the exact optimum beside them. How long a value lives is "
                 "counted here not in steps but in the heap's own ticks: one when a value begins, one when it ends, one when it "
-                "is written over another in place. For values that are placed together, the longest-lived-first order takes the "
-                "latest end of them all. Where size and life are equal, the value that XLA numbered first wins. "
+                "is written over another in place. A block of several values lives, for the longest-lived-first order, "
+                "from the start of its first to the latest end of all. Where size and life are equal, the value that XLA numbered first wins. "
                 <Rule section="10.2" />
             </p>
         }

@@ -114,13 +114,13 @@ mod view {
                 <Rule section="8.5.1" />
             </p>
             <p>
-                "In real programs two of them do nearly all the work: 3, because most memory that is there early belongs "
+                "In real programs two of them do nearly all the work: 3, because much of the memory that is there belongs "
                 "to parameters, and 7, because two values are wanted at one time. XLA calls that "
                 <dfn>"live range interference"</dfn>
                 ". In all the programs that these rules were checked on, compiled by XLA for CPU and GPU, reasons 1, 2, 4, 5, 8 and 9 "
-                "never occur in a log. They need another memory, a value that the backend forbids to return, or a program "
-                "without a schedule, so their modules below come with options that set this up; and what is said of them is "
-                "less certain than the rest."
+                "never occur in a log. 1 needs a second memory, 4 and 5 a value that the backend keeps out of the result. 2 is rare "
+                "because the largest buffers are asked first, and 8 and 9 because 7 says no before them. So their modules below "
+                "come with options that set them up, and what is said of them is less certain than the rest."
             </p>
             <Predict
                 wb
