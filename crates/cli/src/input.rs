@@ -20,7 +20,7 @@ const MOST_BYTES: u64 = 2 << 30;
 pub(crate) struct ModuleArguments {
     /// HLO text or `.hlo.pb`, also gzipped; `-` is standard input; or a dump folder, or an archive of one
     module: PathBuf,
-    /// Which module of a folder: its number or its name
+    /// Which module of a folder: its number or its name, behind `FOLDER/` or `cpu:`, `gpu:`, `tpu:` if there are several
     #[arg(long = "module", value_name = "ID_OR_NAME")]
     pick: Option<String>,
     /// The `.hlo.pb` of the same module, for the internal orders that text lacks
@@ -216,18 +216,25 @@ impl ModuleArguments {
             .filter(|i| {
                 let e = &opened.modules[*i];
                 let is_it = |name: &str| e.id.as_deref() == Some(name) || e.name == name;
-                // `cpu:0012`: numbers repeat where several compilers have dumped into one folder or archive.
-                let with_backend = |p: &str| {
+                // `cpu:0012` and `first/0012`: numbers repeat from compiler to compiler and from folder to folder.
+                let is_of = |p: &str| {
                     p.split_once(':')
                         .is_some_and(|(b, name)| e.backend.is_some_and(|e| e.name() == b) && is_it(name))
+                        || p.rsplit_once('/').is_some_and(|(folder, name)| {
+                            is_it(name) && (e.folder == folder || e.folder.ends_with(&format!("/{folder}")))
+                        })
                 };
-                self.pick.as_ref().is_none_or(|p| is_it(p) || with_backend(p))
+                self.pick.as_ref().is_none_or(|p| is_it(p) || is_of(p))
             })
             .collect();
         let names = || -> String {
             let modules = opened.modules.iter().take(20);
-            let names: Vec<String> =
-                modules.map(|e| format!("{} {}", e.id.as_deref().unwrap_or("-"), e.name)).collect();
+            let names: Vec<String> = modules
+                .map(|e| {
+                    let folder = if e.folder.is_empty() { String::new() } else { format!("{}/", e.folder) };
+                    format!("{folder}{} {}", e.id.as_deref().unwrap_or("-"), e.name)
+                })
+                .collect();
             names.join(", ")
         };
         match all[..] {

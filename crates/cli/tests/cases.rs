@@ -659,3 +659,52 @@ fn a_hundred_modules() {
     assert!(said.contains("100 modules, expected --module with the number of one"), "{said}");
     std::fs::remove_dir_all(folder).expect("the folder goes");
 }
+
+/// One of the folders of damaged dumps.
+fn bad<'a>(command: &'a str, folder: &'a str, more: &[&str]) -> (String, String, i32) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../opening/tests/data/bad_dumps.tar.gz")
+        .display()
+        .to_string();
+    let module = format!("{folder}/0000");
+    let arguments = [&[command, &path, "--module", &module], more].concat();
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_bufferscope")).args(&arguments).output().expect("the command runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr), output.status.code().unwrap_or(-1))
+}
+
+/// What is there is used, and what needs the rest says what is missing.
+#[test]
+fn damaged_dumps_answer_what_they_can() {
+    for folder in [
+        "00_good",
+        "01_no_hlo",
+        "05_hlo_cut_mid_line",
+        "34_no_peak_section",
+        "36_old_report",
+        "38_live_range_inside",
+        "39_log_prefix",
+    ] {
+        let (out, said, status) = bad("peak", folder, &[]);
+        assert_eq!(status, 0, "{folder}: {said}");
+        assert!(out.contains("8,388,756 B (8.0 MiB) in all"), "{folder}: {out}");
+        assert!(out.contains("4,194,304  100.0%  3-24         1 × f32[1048576]{0} exp"), "{folder}: {out}");
+        let (out, _, status) = bad("shares", folder, &["bitcast_add_fusion", "copy.8"]);
+        assert_eq!((status, out.lines().next()), (0, Some("yes, 4 B")), "{folder}");
+        assert_eq!(bad("shares", folder, &["bitcast_add_fusion", "copy.2"]).2, 1, "{folder}");
+        assert_eq!(bad("budget", folder, &["--max-temp", "5M"]).2, 0, "{folder}");
+    }
+    let (_, said, status) = bad("donation", "01_no_hlo", &[]);
+    assert!(status == 2 && said.contains("after_optimizations.txt"), "{said}");
+    let (_, said, status) = bad("explain", "01_no_hlo", &["copy.8", "copy.2"]);
+    assert!(status == 2 && said.contains("after_optimizations.txt"), "{said}");
+    let (_, said, _) = bad("peak", "05_hlo_cut_mid_line", &[]);
+    assert!(said.contains("after_optimizations.txt:87:"), "{said}");
+    let (_, said, _) = bad("peak", "20_live_values_overlap", &[]);
+    assert!(said.contains("wrapped_exponential (3-24) and while.2{1} (21-24)"), "{said}");
+    let (out, said, status) = bad("peak", "03_hlo_only", &[]);
+    assert!(status == 0 && out.contains("4,194,304  100.0%"), "{said}");
+    let (out, _, _) = bad("budget", "25_huge_numbers", &["--max-constant", "1T", "--json"]);
+    assert!(out.contains("9223372036854775819"), "{out}");
+}

@@ -322,6 +322,29 @@ fn hostile_names_are_names() {
     }
 }
 
+/// A protocol buffer that is cut off anywhere is refused, and says where.
+#[test]
+fn truncated_protos_are_refused() {
+    let packed = include_bytes!("../../hlo/tests/data/proto/cpu_diamond.hlo.pb.gz");
+    let whole = opened(vec![Blob::new("module_0001.d.cpu_after_optimizations.hlo.pb.gz", &packed[..])]);
+    assert_eq!(whole.files[0].kind, Kind::HloProto);
+    let loaded = whole.load(0);
+    assert!(
+        loaded.module.is_some() && loaded.orders.is_some() && loaded.remarks.is_empty(),
+        "{:?}",
+        loaded.remarks
+    );
+    let bytes = &whole.files[0].bytes;
+    for len in (0..bytes.len()).step_by(1 + bytes.len() / 300) {
+        let cut = opened(vec![Blob::new("m.hlo.pb", &bytes[..len])]);
+        for i in 0..cut.modules.len() {
+            let loaded = cut.load(i);
+            let is_told = loaded.remarks.iter().any(|r| r.severity == hlo::Severity::Error && r.at.is_some());
+            assert!(loaded.module.is_none() && is_told, "{len}: {:?}", loaded.remarks);
+        }
+    }
+}
+
 #[test]
 fn progress_is_told_and_can_stop() {
     let blobs = || vec![Blob::new("a", gzip(module("a").as_bytes())), Blob::new("b", module("b"))];

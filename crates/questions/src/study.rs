@@ -144,6 +144,8 @@ pub struct Study {
     pub sequence: Vec<String>,
     /// The end of the program, in steps.
     pub end: u32,
+    /// What has to be said of the program: why it is left out, or that its protocol buffer is of another module.
+    pub remarks: Vec<String>,
     /// The row of each value of the program.
     by_value: FxHashMap<ValueId, usize>,
 }
@@ -174,8 +176,6 @@ pub enum StudyError {
     Nothing,
     /// The program cannot be analysed: what is wrong, and at which instruction.
     Analysis(String, Option<InstructionId>),
-    /// The protocol buffer is of another module.
-    Orders(String),
 }
 
 impl std::fmt::Display for StudyError {
@@ -183,7 +183,6 @@ impl std::fmt::Display for StudyError {
         match self {
             Self::Nothing => f.write_str("neither a module nor an assignment can be read"),
             Self::Analysis(what, _) => f.write_str(what),
-            Self::Orders(what) => write!(f, "{what}, expected the same module"),
         }
     }
 }
@@ -196,17 +195,22 @@ impl Study {
     pub fn of(loaded: Loaded, settings: &Settings) -> Result<Self, StudyError> {
         let Loaded { module, orders, backend, dump, .. } = loaded;
         let has_dump = dump.assignment.is_some();
-        let program = match module.map(|m| program(m, orders.as_ref(), backend, settings)) {
+        let mut remarks = Vec::new();
+        let program = match module.map(|m| program(m, orders.as_ref(), backend, settings, &mut remarks)) {
             Some(Ok(program)) => Some(program),
             Some(Err(e)) if !has_dump => return Err(e),
-            _ => None,
+            Some(Err(e)) => {
+                remarks.push(format!("the program is left out: {e}"));
+                None
+            }
+            None => None,
         };
         if has_dump && !settings.ours {
-            return Ok(Self::of_dump(program, &dump, backend, settings));
+            return Ok(Self { remarks, ..Self::of_dump(program, &dump, backend, settings) });
         }
         let Some(program) = program else { return Err(StudyError::Nothing) };
         let options = options(&program, &dump, settings);
-        Ok(Self::of_program(program, &options))
+        Ok(Self { remarks, ..Self::of_program(program, &options) })
     }
 
     /// Our assignment of a program.
@@ -259,6 +263,7 @@ impl Study {
             ours: Some((assignment, decisions)),
             program: Some(program),
             by_value: index(&rows),
+            remarks: Vec::new(),
             slabs,
             rows,
             sequence,
@@ -328,7 +333,18 @@ impl Study {
         let end = dump.live_range.as_ref().and_then(|l| l.end).unwrap_or(last).max(last);
         let backend = backend.or_else(|| program.as_ref().map(|p| p.facts.target.backend));
         let by_value = index(&rows);
-        Self { source: Source::Dump, backend, program, ours, slabs, rows, sequence, end, by_value }
+        Self {
+            source: Source::Dump,
+            backend,
+            program,
+            ours,
+            slabs,
+            rows,
+            sequence,
+            end,
+            by_value,
+            remarks: Vec::new(),
+        }
     }
 
     /// The row of a value by its name, `fusion.1` or `while.2{0}`. A place that holds the value of another one is as good
@@ -378,20 +394,26 @@ fn options(program: &Program, dump: &Dump, settings: &Settings) -> Options {
     options
 }
 
-/// A module with its facts, and XLA's own orders if they are there.
+/// A module with its facts, and XLA's own orders if they are there and fit.
 fn program(
     module: Module,
     orders: Option<&hlo::ProtoOrders>,
     backend: Option<Backend>,
     settings: &Settings,
+    remarks: &mut Vec<String>,
 ) -> Result<Program, StudyError> {
     let mut target = match settings.backend.or(backend) {
         Some(backend) => Target::tuned(backend, &module),
         None => Target::detect(&module),
     };
     target.alignment_override = settings.alignment;
-    let orders = match orders {
-        Some(stored) => Orders::exact(&module, &target, stored).map_err(|e| StudyError::Orders(e.clone()))?,
+    let exact = orders.map(|stored| Orders::exact(&module, &target, stored));
+    let orders = match exact {
+        Some(Ok(orders)) => orders,
+        Some(Err(e)) => {
+            remarks.push(format!("the protocol buffer is of another module: {e}; its orders are not taken"));
+            Orders::guess(&module, &target)
+        }
         None => Orders::guess(&module, &target),
     };
     let fail = |e: AnalysisError| StudyError::Analysis(e.describe(&module), e.instruction());

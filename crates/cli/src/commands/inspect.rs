@@ -87,6 +87,12 @@ fn list<'a>(opened: &Opened, i: usize, entry: &'a Entry, with_rerun: bool) -> Li
     } else {
         match Study::of(loaded, &Settings { no_rerun: !with_rerun, ..Settings::default() }) {
             Ok(study) => {
+                remarks.extend(study.remarks.iter().map(|text| Remark {
+                    severity: hlo::Severity::Warning,
+                    file: entry.name.clone(),
+                    at: None,
+                    text: text.clone(),
+                }));
                 rerun = questions::rerun(&study).map(|r| r.words(&study));
                 Some((study.source, peak(&study)))
             }
