@@ -5,6 +5,7 @@ pub(crate) mod assign;
 pub(crate) mod budget;
 pub(crate) mod check;
 pub(crate) mod copies;
+pub(crate) mod deallocate;
 pub(crate) mod decisions;
 pub(crate) mod diff;
 pub(crate) mod donation;

@@ -47,6 +47,8 @@ enum Command {
     Reduce(commands::reduce::Arguments),
     /// Runs memory space assignment: what lives in fast memory, when it is copied there and back
     MemorySpace(commands::memory_space::Arguments),
+    /// Frees the buffers of an MLIR program: clones and releases
+    Deallocate(commands::deallocate::Arguments),
     /// Packs a trace of heap events: offsets out
     Pack(commands::pack::Arguments),
     /// Lists what is alive when most is, by value, by origin and in the heap
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
         Command::Why(a) => commands::why::run(&a),
         Command::Reduce(a) => commands::reduce::run(&a),
         Command::MemorySpace(a) => commands::memory_space::run(&a),
+        Command::Deallocate(a) => commands::deallocate::run(&a),
         Command::Pack(a) => commands::pack::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
         Command::Advise(a) => commands::advise::run(&a),

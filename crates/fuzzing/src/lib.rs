@@ -29,7 +29,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target {
         name: "text",
         body: hlo::fuzzing::read_print_read,
@@ -50,6 +50,12 @@ pub const TARGETS: [Target; 8] = [
     },
     Target { name: "packing", body: packing::fuzzing::check_bytes, seeds: &[], in_tests: 300 },
     Target { name: "memory_space", body: memory_space::fuzzing::check_bytes, seeds: &[], in_tests: 1000 },
+    Target {
+        name: "deallocation",
+        body: deallocation::fuzzing::check_bytes,
+        seeds: &[".mlir"],
+        in_tests: 400,
+    },
     Target { name: "assigner", body: whole::assign, seeds: &[], in_tests: 400 },
     Target {
         name: "opening",

@@ -31,6 +31,11 @@ fn packing() {
 }
 
 #[test]
+fn deallocation() {
+    run("deallocation");
+}
+
+#[test]
 fn assigner() {
     run("assigner");
 }

@@ -1,0 +1,52 @@
+//! `bufferscope deallocate FILE.mlir`
+
+use crate::input::read_bytes;
+use crate::{Answer, Failure, say};
+use deallocation::run::{Border, run_all, words};
+use deallocation::{Options, Refusal};
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// MLIR text; `-` is standard input
+    file: PathBuf,
+    /// A result of an operation that is not known may be any of its operands, as in XLA's copy of the pass
+    #[arg(long)]
+    unknown_may_alias: bool,
+    /// Count uses that LLVM 16 overlooks, so that nothing is freed too early
+    #[arg(long)]
+    close_gaps: bool,
+    /// Run the result on every way instead of printing it: what is leaked, freed twice, used when it is gone
+    #[arg(long)]
+    check: bool,
+    /// With --check: the file as it is, without freeing anything
+    #[arg(long, requires = "check")]
+    as_it_is: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
+    let bytes = read_bytes(&arguments.file)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let fail = |e: Refusal| Failure(format!("{}:{e}", arguments.file.display()));
+    let program = deallocation::read(&text).map_err(fail)?;
+    let options =
+        Options { unknown_may_alias: arguments.unknown_may_alias, close_gaps: arguments.close_gaps };
+    let program = if arguments.as_it_is {
+        program
+    } else {
+        deallocation::deallocate(&program, &options).map_err(fail)?.program
+    };
+    if !arguments.check {
+        return say(&deallocation::print(&program));
+    }
+    let report = run_all(&program, Border::Borrowed);
+    let mut out: String = report.faults.iter().map(|f| words(&program, f) + "\n").collect();
+    if !report.complete {
+        out += "There are too many ways to go them all.\n";
+    }
+    if report.faults.is_empty() {
+        out += "Nothing is leaked, freed twice or used when it is gone.\n";
+    }
+    say(&out)?;
+    Ok(if report.faults.is_empty() && report.complete { Answer::Yes } else { Answer::No })
+}
