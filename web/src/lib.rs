@@ -14,6 +14,7 @@ pub mod fragmentation;
 pub mod gates;
 pub mod lessons;
 pub mod log;
+pub mod memory;
 pub mod modules;
 pub mod pane;
 pub mod placing;

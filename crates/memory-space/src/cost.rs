@@ -156,6 +156,11 @@ impl Costs {
             + rest as f64 / self.machine.default_bandwidth) as f32
     }
 
+    /// The two sides of an instruction with everything in default memory: seconds for computing, seconds for moving bytes.
+    pub fn sides(&self, id: InstructionId) -> (f32, f32) {
+        self.cost(id).map_or((0.0, 0.0), |cost| (cost.compute_seconds, self.memory_seconds(cost, 0, 0)))
+    }
+
     /// Seconds an instruction takes with everything in default memory.
     pub fn elapsed(&self, id: InstructionId) -> f32 {
         self.cost(id).map_or(0.0, |cost| cost.compute_seconds.max(self.memory_seconds(cost, 0, 0)))

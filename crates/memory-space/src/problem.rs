@@ -592,7 +592,7 @@ pub enum Error {
         /// Of what.
         what: &'static str,
         /// The most there may be.
-        most: usize,
+        most: u64,
     },
     /// A time outside of the schedule.
     TimeOutOfRange {
@@ -670,10 +670,10 @@ impl Problem {
     pub fn check(&self) -> Result<(), Error> {
         let too_large = |what, most| Error::TooLarge { what, most };
         if self.instructions.len() > MOST_INSTRUCTIONS {
-            return Err(too_large("instructions", MOST_INSTRUCTIONS));
+            return Err(too_large("instructions", MOST_INSTRUCTIONS as u64));
         }
         if self.buffers.len() > MOST_BUFFERS {
-            return Err(too_large("buffers", MOST_BUFFERS));
+            return Err(too_large("buffers", MOST_BUFFERS as u64));
         }
         let options = &self.options;
         let bad = |option| Err(Error::BadOption { option });
@@ -708,7 +708,7 @@ impl Problem {
                 return Err(too_large("bytes of a buffer", 1 << 60));
             }
             if buffer.slices.len() > crate::sliced::MOST_SLICES {
-                return Err(too_large("slices", crate::sliced::MOST_SLICES));
+                return Err(too_large("slices", crate::sliced::MOST_SLICES as u64));
             }
             for value in &buffer.allocation_values {
                 check(&value.name, value.definition_time, 0, end)?;

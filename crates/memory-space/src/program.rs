@@ -750,8 +750,7 @@ pub fn ask(problem: &mut Problem, name: &str, asked: UseOverride) -> usize {
 
 /// How long a program takes with this assignment, and without (26): sums over the schedule, loops counted several times.
 /// Copies themselves are taken to be free.
-pub fn estimate_seconds(program: &Program, assignment: &crate::Assignment) -> (f64, f64) {
-    let problem = &program.problem;
+pub fn estimate_seconds(problem: &Problem, assignment: &crate::Assignment) -> (f64, f64) {
     let weight = |t: usize| {
         f64::from(power(problem.options.while_execution_count, problem.instructions[t].while_nest))
     };

@@ -95,6 +95,19 @@ pub fn reason(reason: &RequirementReason) -> &str {
     }
 }
 
+/// With commas between thousands, as in all our words.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 fn micros(seconds: f32) -> String {
     format!("{:.3} us", seconds * 1e6)
 }
@@ -113,7 +126,11 @@ pub fn decision(problem: &Problem, decision: &Decision) -> String {
                     let because = match because {
                         KeptBecause::Disabled => "its space is not given back: turned off".to_owned(),
                         KeptBecause::NoPressure { pressure, size } => {
-                            format!("its space is not given back: all {pressure} bytes fit into {size}")
+                            format!(
+                                "its space is not given back: all {} bytes fit into {}",
+                                grouped(*pressure),
+                                grouped(*size)
+                            )
                         }
                         KeptBecause::OccupiedTooLong { ratio } => format!(
                             "its space is not given back: it would be occupied for {:.0} % of the time anyway",
@@ -123,14 +140,17 @@ pub fn decision(problem: &Problem, decision: &Decision) -> String {
                             "its space is not given back: no time for a second copy".to_owned()
                         }
                     };
-                    format!("{name} is fetched before the program begins, to {offset}; {because}")
+                    format!("{name} is fetched before the program begins, to {}; {because}", grouped(*offset))
                 }
                 CrossProgramResult::Freed { offset, last_use, second_start, .. } => format!(
-                    "{name} is fetched before the program begins, to {offset}; its space is free from {last_use} \
-                     until it is fetched for the next run after {second_start}"
+                    "{name} is fetched before the program begins, to {}; its space is free from {last_use} \
+                     until it is fetched for the next run after {second_start}",
+                    grouped(*offset)
                 ),
                 CrossProgramResult::NoPlace { end, available } => format!(
-                    "{name} is not fetched before the program begins: it would end at {end} of {available} bytes"
+                    "{name} is not fetched before the program begins: it would end at {} of {} bytes",
+                    grouped(*end),
+                    grouped(*available)
                 ),
             }
         }
@@ -139,7 +159,11 @@ pub fn decision(problem: &Problem, decision: &Decision) -> String {
             match reason {
                 NotConsidered::NotAllowed => format!("{name} may not be in fast memory"),
                 NotConsidered::TooLarge { size, available } => {
-                    format!("{name} has {size} bytes, more than the {available} there are")
+                    format!(
+                        "{name} has {} bytes, more than the {} there are",
+                        grouped(*size),
+                        grouped(*available)
+                    )
                 }
                 NotConsidered::BlockPrefetched => format!("{name} is left to block prefetching"),
                 NotConsidered::SplitsDisagree => {
@@ -200,8 +224,10 @@ pub fn decision(problem: &Problem, decision: &Decision) -> String {
             )
         }
         Decision::Inefficient { buffer, copied_bytes, used_bytes, sites } => format!(
-            "{}: {copied_bytes} bytes would be copied for {used_bytes} read and written; in slow memory from now on: {}",
+            "{}: {} bytes would be copied for {} read and written; in slow memory from now on: {}",
             name(problem, *buffer),
+            grouped(*copied_bytes),
+            grouped(*used_bytes),
             sites.join(", ")
         ),
         Decision::Finalized { buffer, in_alternate: 0 } => {
@@ -243,7 +269,7 @@ pub fn step(step: &Step) -> String {
 
 fn no_copy(no_copy: &NoCopy) -> String {
     match no_copy {
-        NoCopy::Stays { offset, .. } => format!("stays in fast memory at {offset}"),
+        NoCopy::Stays { offset, .. } => format!("stays in fast memory at {}", grouped(*offset)),
         NoCopy::NotAllowed => "may not be in fast memory".to_owned(),
         NoCopy::PreviousElsewhere => failure(Outcome::PREVIOUS_NOT_IN_ALTERNATE).to_owned(),
         NoCopy::TooLong { seconds, most } => {
@@ -251,10 +277,10 @@ fn no_copy(no_copy: &NoCopy) -> String {
         }
         NoCopy::OffsetConflict => failure(Outcome::CONFLICTING_PREFERRED_OFFSETS).to_owned(),
         NoCopy::NoPlace { size, from, until, only_at: Some(offset) } => {
-            format!("{size} bytes are not free at {offset} from {from} to {until}")
+            format!("{} bytes are not free at {} from {from} to {until}", grouped(*size), grouped(*offset))
         }
         NoCopy::NoPlace { size, from, until, only_at: None } => {
-            format!("{size} bytes are free nowhere from {from} to {until}")
+            format!("{} bytes are free nowhere from {from} to {until}", grouped(*size))
         }
     }
 }
@@ -284,11 +310,12 @@ fn prefetch(prefetch: &Prefetch) -> String {
     if let PrefetchResult::Copied { start, offset, slice_starts, .. } = &prefetch.result {
         let done = prefetch.done;
         return if slice_starts.is_empty() {
-            format!("copied to fast memory at {offset} after {start}, done before {done}")
+            format!("copied to fast memory at {} after {start}, done before {done}", grouped(*offset))
         } else {
             let starts: Vec<String> = slice_starts.iter().map(ToString::to_string).collect();
             format!(
-                "copied to fast memory at {offset} in {} slices after {}, done before {done}",
+                "copied to fast memory at {} in {} slices after {}, done before {done}",
+                grouped(*offset),
                 slice_starts.len(),
                 starts.join(", ")
             )
@@ -299,7 +326,11 @@ fn prefetch(prefetch: &Prefetch) -> String {
             format!("no copy: it is there only after {available}, and must be done before {}", prefetch.done)
         }
         PrefetchWindow::Full { time, used, size } => {
-            format!("no copy: at {time}, {used} bytes are in use, and {size} more are too many")
+            format!(
+                "no copy: at {time}, {} bytes are in use, and {} more are too many",
+                grouped(*used),
+                grouped(*size)
+            )
         }
         PrefetchWindow::PreferredOutside { preferred } => {
             format!("no copy: the time asked for, {preferred}, is not possible")

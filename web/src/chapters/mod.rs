@@ -17,6 +17,7 @@ pub mod c10_nine_reasons_to_say_no;
 pub mod c11_the_copy_you_never_see;
 pub mod c12_fragmentation;
 pub mod c13_four_files_with_the_answer;
+pub mod c14_two_memories;
 pub mod c19_questions;
 
 use crate::scene::Scene;
@@ -70,6 +71,7 @@ pub const CHAPTERS: &[Chapter] = &[
     c11_the_copy_you_never_see::CHAPTER,
     c12_fragmentation::CHAPTER,
     c13_four_files_with_the_answer::CHAPTER,
+    c14_two_memories::CHAPTER,
     c19_questions::CHAPTER,
 ];
 

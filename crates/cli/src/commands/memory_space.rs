@@ -128,7 +128,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     if arguments.schedule {
         return schedule(&program.module, &program.facts, &made, &assignment);
     }
-    let (before, after) = estimate_seconds(&made, &assignment);
+    let (before, after) = estimate_seconds(&made.problem, &assignment);
     let (slow_peak, fast_peak) = usage(&made.problem, &assignment).peaks();
     if arguments.json {
         let answer = serde_json::json!({
