@@ -13,6 +13,7 @@ use memory_space::{
     PrefetchResult, PrefetchWindow, Segment, Step, Time, TryOutcome, UseRef, assign, words,
 };
 use packing::{Algorithm, BufferKey, Event};
+use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 /// A program.
@@ -456,7 +457,7 @@ impl Run {
         let because = if steps.is_empty() { "nothing else was tried".to_owned() } else { steps.join("; ") };
         let mut text = format!("{head}: {because}.");
         if !segment.outcome.is_success() {
-            text += &format!(" XLA's name for it: {}.", segment.outcome);
+            _ = write!(text, " XLA's name for it: {}.", segment.outcome);
         }
         if self.repacked(request) {
             text += " Everything was packed anew to make room, and it was tried again.";
@@ -623,9 +624,9 @@ mod tests {
 
     #[test]
     fn as_xla_had_it_every_place_is_xlas_own() {
-        for n in 0..PROGRAMS.len() {
+        for (n, program) in PROGRAMS.iter().enumerate() {
             let run = run(&Setting::first(n)).expect("it runs");
-            assert!(run.comparison().starts_with("All "), "{}: {}", PROGRAMS[n].id, run.comparison());
+            assert!(run.comparison().starts_with("All "), "{}: {}", program.id, run.comparison());
             let loaded = loaded(n).expect("it can be read");
             assert_eq!(loaded.sides.len(), loaded.problem.instructions.len());
             assert_ne!(run.why(first_request(n)), "");
