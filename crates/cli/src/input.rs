@@ -259,6 +259,18 @@ impl ModuleArguments {
     /// What is asked about: of a folder, an archive or a file of a dump XLA's own assignment unless `ours` is wanted, of a
     /// module ours.
     pub(crate) fn study(&self, assignment: &AssignmentArguments, ours: bool) -> Result<Study, Failure> {
+        let study = self.study_of(assignment, ours)?;
+        let is_unscheduled = study.program.as_ref().is_some_and(|p| !p.module.is_scheduled);
+        if is_unscheduled && !self.no_schedule {
+            eprintln!(
+                "{}: the module has no schedule, so the order of its text is taken for one; XLA's own is in the module that ends in after_optimizations",
+                self.module.display()
+            );
+        }
+        Ok(study)
+    }
+
+    fn study_of(&self, assignment: &AssignmentArguments, ours: bool) -> Result<Study, Failure> {
         let opened = match self.folder()? {
             Some(opened) => Some(opened),
             None => self.beside()?,

@@ -246,6 +246,11 @@ impl Opened {
             };
             entry.remarks.push(Remark::warning(file, format!("is {stage}; it is not taken")));
         }
+        if let (None, Some(proto)) = (entry.hlo, entry.proto)
+            && let Some(name) = proto_name(&self.files[proto].bytes)
+        {
+            entry.name = name;
+        }
         let Some(hlo) = entry.hlo else { return };
         let bytes = &self.files[hlo].bytes;
         let head = String::from_utf8_lossy(&bytes[..bytes.len().min(1 << 20)]);
@@ -350,6 +355,32 @@ impl Opened {
             "There is no module here. {why}: {HOW}. A module that comes from a compilation cache is not dumped."
         ))
     }
+}
+
+/// The module's name in a serialised HloModuleProto, or in a HloProto, whose first field is one: the first field in turn.
+fn proto_name(bytes: &[u8]) -> Option<String> {
+    let field = |bytes: &'_ [u8]| -> Option<std::ops::Range<usize>> {
+        let (mut length, mut shift, mut at) = (0usize, 0, 1);
+        if bytes.first() != Some(&0x0a) {
+            return None;
+        }
+        loop {
+            let b = *bytes.get(at)?;
+            length |= usize::from(b & 0x7f).checked_shl(shift)?;
+            at += 1;
+            shift += 7;
+            if b & 0x80 == 0 {
+                break;
+            }
+        }
+        let end = at.checked_add(length)?;
+        (end <= bytes.len() && shift < 36).then_some(at..end)
+    };
+    let outer = &bytes[field(bytes)?];
+    let inner = field(outer).map_or(outer, |r| &outer[r]);
+    let name = std::str::from_utf8(inner).ok()?;
+    let is_name = !name.is_empty() && name.len() < 4096 && !name.contains(char::is_control);
+    is_name.then(|| name.to_owned())
 }
 
 /// What stands before the brace that closes; `text` begins behind the one that opens.

@@ -37,6 +37,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let notes = questions::notes(&study, &peak);
     let effort = Effort { trials: arguments.trials, ..Effort::default() };
     let found = advise(&study, effort, &mut |_, _| true);
+    // What would let copies go, as copy insertion sees it: moves that no single change above makes.
+    let mut removes: Vec<String> =
+        questions::causes(&study).unwrap_or_default().into_iter().flat_map(|c| c.removes).collect();
+    removes.sort();
+    removes.dedup();
     if arguments.json {
         let changes: Vec<Value> = found
             .advice
@@ -60,6 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             "tried": found.tried,
             "spoilt": found.spoilt,
             "untried": found.untried,
+            "copies_removed_by": removes,
             "notes": notes_in_json(&study, &notes),
             "numbers": numbers,
             "cautions": questions::cautions(&study),
@@ -89,6 +95,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         grouped(found.tried as u64),
         grouped(found.spoilt as u64)
     );
+    if !removes.is_empty() {
+        out += "\nCopies would go, as copy insertion sees it, if you\n";
+        for line in removes.iter().take(arguments.most) {
+            _ = writeln!(out, "  {line}");
+        }
+    }
     if !notes.is_empty() {
         out += "\nWhat stands out:\n";
         for note in &notes {

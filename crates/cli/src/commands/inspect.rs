@@ -288,8 +288,12 @@ fn oom_words(oom: &OutOfMemory, listed: &[Listed<'_>]) -> String {
             );
         }
     }
-    let module = oom.module.as_deref().unwrap_or("");
-    if let Some(l) = listed.iter().find(|l| l.entry.name == module)
+    // A text without the module's name is about the only module there is.
+    let is_meant = |l: &&Listed<'_>| match &oom.module {
+        Some(name) => l.entry.name == *name,
+        None => listed.len() == 1,
+    };
+    if let Some(l) = listed.iter().find(is_meant)
         && let Some((_, peak)) = &l.peak
     {
         out += "  The dump takes it apart:\n";
