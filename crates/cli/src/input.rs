@@ -20,7 +20,7 @@ const MOST_BYTES: u64 = 2 << 30;
 pub(crate) struct ModuleArguments {
     /// HLO text or `.hlo.pb`, also gzipped; `-` is standard input; or a dump folder, or an archive of one
     module: PathBuf,
-    /// Which module of a folder: its number or its name, behind `FOLDER/` or `cpu:`, `gpu:`, `tpu:` if there are several
+    /// Which module of a folder: its number, its name or one of its files, behind `FOLDER/` or `cpu:`, `gpu:`, `tpu:` if there are several
     #[arg(long = "module", value_name = "ID_OR_NAME")]
     pick: Option<String>,
     /// The `.hlo.pb` of the same module, for the internal orders that text lacks
@@ -215,7 +215,14 @@ impl ModuleArguments {
         let all: Vec<usize> = (0..opened.modules.len())
             .filter(|i| {
                 let e = &opened.modules[*i];
-                let is_it = |name: &str| e.id.as_deref() == Some(name) || e.name == name;
+                // The name of one of its files will do as well.
+                let is_file = |name: &str| {
+                    e.hlo.iter().chain(&e.proto).chain(&e.dumps).any(|f| {
+                        let file = &opened.files[*f].name;
+                        file == name || file.ends_with(&format!("/{name}"))
+                    })
+                };
+                let is_it = |name: &str| e.id.as_deref() == Some(name) || e.name == name || is_file(name);
                 // `cpu:0012` and `first/0012`: numbers repeat from compiler to compiler and from folder to folder.
                 let is_of = |p: &str| {
                     p.split_once(':')

@@ -180,7 +180,7 @@ fn in_words(opened: &Opened, listed: &[Listed<'_>]) -> String {
                 told.push(&l.entry.name);
                 _ = writeln!(
                     out,
-                    "\n{} modules are named {}: one function compiled several times; they are kept apart by their numbers.",
+                    "\n{} modules are named {}: one function compiled several times; they are kept apart by their numbers and files.",
                     l.entry.same_name.len() + 1,
                     shown(&l.entry.name)
                 );

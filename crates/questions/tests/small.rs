@@ -1,0 +1,312 @@
+//! Each question, asked of a small module that shows one thing.
+
+use analysis::{Backend, Facts, Orders, Target};
+use questions::{
+    By, Change, CopyKind, Effort, Extra, Program, Role, State, Study, Until, Verdict, WhyNot, advise,
+    compare, donation, hold,
+};
+
+fn study_on(backend: Backend, text: &str) -> Study {
+    let module = hlo::read(text).complete().unwrap_or_else(|d| panic!("{d:?}"));
+    let target = Target::new(backend);
+    let facts = Facts::new(&module, Orders::guess(&module, &target), target).expect("facts");
+    Study::of_program(Program::new(module, facts), &assigner::Options::default())
+}
+
+fn study(text: &str) -> Study {
+    study_on(Backend::Cpu, text)
+}
+
+/// Instructions of an entry computation with a schedule.
+fn entry(header: &str, lines: &str) -> Study {
+    study(&format!("HloModule m, is_scheduled=true{header}\n\nENTRY main {{\n{lines}\n}}\n"))
+}
+
+fn name(study: &Study, id: hlo::InstructionId) -> &str {
+    study.program.as_ref().expect("the program").module.name_of(id)
+}
+
+#[test]
+fn each_byte_at_the_peak_counts_once() {
+    let s = entry(
+        "",
+        "  x = f32[256]{0} parameter(0)
+  a = f32[256]{0} reverse(x), dimensions={0}, metadata={op_name=\"jit(f)/layer0/rev\"}
+  b = f32[256]{0} reverse(a), dimensions={0}, metadata={op_name=\"jit(f)/layer1/rev\"}
+  c = f32[256]{0} reverse(b), dimensions={0}, metadata={op_name=\"jit(f)/layer2/rev\"}
+  d = f32[256]{0} reverse(a), dimensions={0}
+  e = f32[256]{0} add(d, c)
+  ROOT r = f32[] custom-call(e, b), custom_call_target=\"sum\"",
+    );
+    let peak = questions::peak(&s);
+    let space = &peak.spaces[0];
+    let sum: u64 = space.slots.iter().map(|x| x.size).sum();
+    assert_eq!((sum, space.slots.last().map(|x| x.cumulative)), (space.live, Some(sum)));
+    assert!(space.live >= 3 * 1024 && space.live <= space.temp, "{space:?}");
+    let groups = questions::groups(&s, &space.slots);
+    let layers = groups.iter().find(|g| g.scope == "jit(f)/layer*").expect("a group");
+    assert_eq!((layers.operation.as_str(), layers.repetitions), ("rev", layers.slots.len()));
+    assert_eq!(peak.owner(Role::Argument).map(|o| (o.bytes, o.donated)), Some((1024, 0)));
+}
+
+#[test]
+fn who_holds_a_value() {
+    let s = entry(
+        "",
+        "  x = f32[256]{0} parameter(0)
+  a = f32[256]{0} exponential(x)
+  b = f32[256]{0} negate(x)
+  c = f32[256]{0} add(a, b)
+  ROOT r = (f32[256]{0}, f32[256]{0}) tuple(c, b)",
+    );
+    let of = |text: &str| hold(&s, s.find(text).expect("a value")).expect("a range");
+    let a = of("a");
+    assert_eq!((a.range, a.first_use.map(|u| u.1), a.until.clone()), ((1, 3), Some(3), Until::Read));
+    assert_eq!(a.last_readers.iter().map(|i| name(&s, *i)).collect::<Vec<_>>(), ["c"]);
+    assert_eq!(of("b").until, Until::Result);
+    assert_eq!(of("x").until, Until::Argument);
+    assert!(a.words(&s).contains("c reads it last"), "{}", a.words(&s));
+}
+
+#[test]
+fn a_fusion_that_repeats_what_is_there() {
+    let s = study(
+        "HloModule m, is_scheduled=true
+
+fused {
+  p = f32[256]{0} parameter(0)
+  q = f32[256]{0} parameter(1)
+  again = f32[256]{0} exponential(p)
+  ROOT o = f32[256]{0} multiply(again, q)
+}
+
+ENTRY main {
+  x = f32[256]{0} parameter(0)
+  k = f32[256]{0} negate(x)
+  a = f32[256]{0} exponential(k)
+  b = f32[256]{0} reverse(a), dimensions={0}
+  ROOT r = f32[256]{0} fusion(k, b), kind=kLoop, calls=fused
+}
+",
+    );
+    let found = hold(&s, s.find("k").expect("k")).and_then(|h| h.repeated).expect("a repetition");
+    assert_eq!(
+        (name(&s, found.reader), found.opcode.as_str(), name(&s, found.instead_of)),
+        ("r", "exponential", "a")
+    );
+}
+
+const LOOP: &str = "HloModule m, is_scheduled=true
+
+body {
+  state = (s32[], f32[10,256]{1,0}) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  stack = f32[10,256]{1,0} get-tuple-element(state), index=1
+  one = s32[] constant(1)
+  zero = s32[] constant(0)
+  element = f32[1,256]{1,0} custom-call(i), custom_call_target=\"make\"
+  written = f32[10,256]{1,0} dynamic-update-slice(stack, element, i, zero)
+  next = s32[] add(i, one)
+  ROOT out = (s32[], f32[10,256]{1,0}) tuple(next, written)
+}
+
+condition {
+  state.1 = (s32[], f32[10,256]{1,0}) parameter(0)
+  i.1 = s32[] get-tuple-element(state.1), index=0
+  ten = s32[] constant(10)
+  ROOT less = pred[] compare(i.1, ten), direction=LT
+}
+
+ENTRY main {
+  start = s32[] constant(0)
+  begin = s32[] copy(start)
+  fill = f32[] constant(0)
+  empty = f32[10,256]{1,0} broadcast(fill), dimensions={}
+  init = (s32[], f32[10,256]{1,0}) tuple(begin, empty)
+  loop = (s32[], f32[10,256]{1,0}) while(init), condition=condition, body=body, backend_config={\"known_trip_count\":{\"n\":\"10\"}}
+  filled = f32[10,256]{1,0} get-tuple-element(loop), index=1
+  ROOT r = f32[10,256]{1,0} reverse(filled), dimensions={0}
+}
+";
+
+#[test]
+fn a_loop_fills_a_stack() {
+    let s = study(LOOP);
+    let stack = questions::stack(&s, s.find("loop{1}").expect("a value")).expect("a stack");
+    assert_eq!((stack.length, stack.element.as_str(), stack.element_bytes), (10, "f32[256]", 1024));
+    assert_eq!((name(&s, stack.writer), stack.at.map(|l| name(&s, l))), ("written", Some("loop")));
+    assert!(questions::stack(&s, s.find("r").expect("a value")).is_none());
+}
+
+#[test]
+fn copies_by_kind_and_count() {
+    let s =
+        study(&LOOP.replace(
+            "  next = s32[] add(i, one)",
+            "  copied = s32[] copy(i)\n  next = s32[] add(copied, one)",
+        ));
+    let copies = questions::copies(&s);
+    let of = |text: &str| copies.iter().find(|c| name(&s, c.instruction) == text).expect("a copy");
+    assert_eq!((of("copied").runs, of("begin").runs), (Some(10), Some(1)));
+    let s = entry(
+        "",
+        "  w = bf16[64,32]{1,0} parameter(0)
+  wide = f32[64,32]{1,0} convert(w)
+  turned = f32[64,32]{0,1} copy(wide)
+  ROOT r = f32[64,32]{0,1} copy(turned)",
+    );
+    let kinds: Vec<(&str, CopyKind, Option<u32>)> =
+        questions::copies(&s).iter().map(|c| (name(&s, c.instruction), c.kind, c.argument)).collect();
+    assert!(kinds.contains(&("wide", CopyKind::Widening, Some(0))), "{kinds:?}");
+    assert!(kinds.contains(&("turned", CopyKind::Relayout, None)), "{kinds:?}");
+    assert!(kinds.contains(&("r", CopyKind::Plain, None)), "{kinds:?}");
+}
+
+#[test]
+fn every_argument_has_a_story() {
+    let s = entry(
+        ", input_output_alias={ {0}: (0, {}, may-alias), {2}: (3, {}, must-alias) }, buffer_donor={ (1, {}) }",
+        "  x = f32[64]{0} parameter(0)
+  y = f32[32]{0} parameter(1)
+  z = f32[64]{0} parameter(2)
+  v = f32[16]{0} parameter(3)
+  a = f32[64]{0} add(x, z)
+  b = f32[64]{0} copy(z)
+  c = f32[16]{0} reverse(v), dimensions={0}
+  d = f32[16]{0} copy(c)
+  ROOT t = (f32[64]{0}, f32[64]{0}, f32[16]{0}) tuple(a, b, d)",
+    );
+    let table = donation(&s).expect("the program");
+    let of = |n: usize| &table.arguments[n];
+    assert!(matches!(&of(0).state, State::Taken { output, .. } if output.to_string() == "{0}"));
+    let State::NotTaken(why) = &of(1).state else { panic!("{:?}", of(1)) };
+    assert!(why.iter().any(|(_, w)| *w == WhyNot::Bytes(256)));
+    assert!(why.iter().any(|(_, w)| *w == WhyNot::HasAnother));
+    assert!(matches!(&of(2).state, State::NotOffered(fits) if fits.len() == 1));
+    assert!(matches!(&of(3).extras[..], [Extra::CopiedAtTheEnd { bytes: 64, .. }]), "{:?}", of(3));
+    assert_eq!((table.taken, table.could_save), (256 + 64, 256));
+    // The second output is a plain copy of the third argument.
+    assert_eq!(table.outputs[1].copy_of.map(|c| c.0), Some(2));
+}
+
+#[test]
+fn transfers_pin_what_they_move() {
+    let s = study_on(
+        Backend::Tpu,
+        "HloModule m, is_scheduled=true
+
+ENTRY main {
+  x = f32[8,128]{1,0:T(8,128)} parameter(0)
+  start = (f32[8,128]{1,0:T(8,128)S(1)}, f32[8,128]{1,0:T(8,128)}, u32[]{:S(2)}) copy-start(x)
+  other = f32[8,128]{1,0:T(8,128)} negate(x)
+  done = f32[8,128]{1,0:T(8,128)S(1)} copy-done(start)
+  ROOT r = f32[8,128]{1,0:T(8,128)} add(done, other)
+}
+",
+    );
+    let spans = questions::spans(&s);
+    let found: Vec<_> = spans.iter().map(|x| (name(&s, x.start), name(&s, x.done), x.from, x.to)).collect();
+    assert_eq!(found, [("start", "done", 1, 3)]);
+    assert!(spans[0].colors.contains(&1) && spans[0].bytes >= 2 * 4096, "{spans:?}");
+}
+
+#[test]
+fn changes_are_tried_and_those_that_lose_a_value_are_left_out() {
+    // `a` waits for its reader while `b` and `c` come and go.
+    let s = entry(
+        "",
+        "  x = f32[4096]{0} parameter(0)
+  a = f32[4096]{0} reverse(x), dimensions={0}
+  b = f32[4096]{0} reverse(x), dimensions={0}
+  c = f32[4096]{0} reverse(b), dimensions={0}
+  d = f32[] custom-call(c), custom_call_target=\"sum\"
+  ROOT r = f32[] custom-call(d, a), custom_call_target=\"both\"",
+    );
+    let found = advise(&s, Effort::default(), &mut |_, _| true);
+    let is_later = |c: &Change| matches!(c, Change::Later(ids) if ids.iter().any(|i| name(&s, *i) == "a"));
+    let later = found.advice.iter().find(|a| is_later(&a.change));
+    assert_eq!(later.map(|a| a.saves), Some(16384), "{found:?}");
+    // `saved` is needed: without it the update would spoil `a` before `sum` reads it.
+    let s = entry(
+        "",
+        "  x = f32[4096]{0} parameter(0)
+  part = f32[8]{0} parameter(1)
+  zero = s32[] constant(0)
+  a = f32[4096]{0} reverse(x), dimensions={0}
+  saved = f32[4096]{0} copy(a)
+  changed = f32[4096]{0} dynamic-update-slice(a, part, zero)
+  ROOT sum = f32[4096]{0} add(saved, changed)",
+    );
+    let found = advise(&s, Effort::default(), &mut |_, _| true);
+    assert!(found.spoilt > 0, "{found:?}");
+    assert!(!found.advice.iter().any(|a| matches!(a.change, Change::DropCopy(_))), "{found:?}");
+    // Nothing is tried once it is told to stop.
+    assert_eq!(advise(&s, Effort::default(), &mut |_, _| false).tried, 0);
+}
+
+#[test]
+fn renamed_values_are_found_again() {
+    let left = entry(
+        "",
+        "  x = f32[64]{0} parameter(0)
+  fusion.1 = f32[64]{0} reverse(x), dimensions={0}, metadata={op_name=\"jit(f)/a/rev\"}
+  fusion.2 = f32[64]{0} reverse(fusion.1), dimensions={0}, metadata={op_name=\"jit(f)/b/rev\"}
+  ROOT r = f32[64]{0} add(fusion.1, fusion.2)",
+    );
+    // The names have changed places, and the function has another one.
+    let right = entry(
+        "",
+        "  x = f32[64]{0} parameter(0)
+  fusion.2 = f32[64]{0} reverse(x), dimensions={0}, metadata={op_name=\"jit(g)/a/rev\"}
+  fusion.1 = f32[64]{0} reverse(fusion.2), dimensions={0}, metadata={op_name=\"jit(g)/b/rev\"}
+  ROOT r = f32[64]{0} add(fusion.1, fusion.2)",
+    );
+    let c = compare(&left, &right);
+    assert!(c.vanished.is_empty() && c.appeared.is_empty());
+    let pairs: Vec<(String, String, By)> = c
+        .matched
+        .iter()
+        .map(|m| (left.rows[m.left].name.to_string(), right.rows[m.right].name.to_string(), m.by))
+        .collect();
+    assert!(pairs.contains(&("fusion.1".to_owned(), "fusion.2".to_owned(), By::Origin)), "{pairs:?}");
+    assert!(pairs.contains(&("fusion.2".to_owned(), "fusion.1".to_owned(), By::Origin)), "{pairs:?}");
+}
+
+#[test]
+fn a_limit_that_no_packing_can_keep() {
+    let s = entry(
+        "",
+        "  x = f32[256]{0} parameter(0)
+  a = f32[256]{0} reverse(x), dimensions={0}
+  b = f32[256]{0} reverse(a), dimensions={0}
+  ROOT r = f32[] custom-call(a, b), custom_call_target=\"sum\"",
+    );
+    let fit = &questions::fits(&s, &questions::peak(&s))[0];
+    assert_eq!((fit.least_temp, fit.fixed), (2048, 1028));
+    assert_eq!(fit.verdict(fit.fixed + fit.temp), Verdict::Fits);
+    assert_eq!(fit.verdict(fit.least - 1), Verdict::Never);
+}
+
+#[test]
+fn a_refusal_is_cut_down() {
+    let mut lines = String::from("  x = f32[64]{0} parameter(0)\n  n0 = f32[64]{0} negate(x)\n");
+    for i in 1..60 {
+        lines += &["  n", &i.to_string(), " = f32[64]{0} negate(n", &(i - 1).to_string(), ")\n"].concat();
+    }
+    lines += "  a = f32[64]{0} reverse(n59), dimensions={0}
+  b = f32[64]{0} reverse(a), dimensions={0}
+  c = f32[64]{0} add(a, b)
+  ROOT r = (f32[64]{0}, f32[64]{0}) tuple(c, n30)";
+    let s = entry("", &lines);
+    let program = s.program.as_ref().expect("the program");
+    let reduce = |a: &str, b: &str| {
+        let pair = [a.parse().expect("a name"), b.parse().expect("a name")];
+        let options = assigner::Options::default();
+        questions::reduce(&program.module, &program.facts.target, &options, pair, 1_000_000, &mut |_| true)
+    };
+    let small = reduce("a", "b").expect("a smaller program");
+    assert!(!small.shares && small.reason == "overlap", "{small:?}");
+    assert!(small.instructions.1 <= 5 && small.instructions.0 > 60, "{}", small.text);
+    assert!(hlo::read(&small.text).complete().is_ok());
+    assert!(reduce("a", "nobody").is_err_and(|e| e.to_string().contains("nobody")));
+}
