@@ -333,8 +333,8 @@ fn log_words(log: &VerboseLog) -> String {
     let total: u64 = log.refused.iter().map(|r| r.1).sum();
     _ = writeln!(
         out,
-        "  {} assignments; {} trials in existing allocations, {} accepted, {} refused; {} values left to the heap.",
-        log.runs,
+        "  {}; {} trials in existing allocations, {} accepted, {} refused; {} values left to the heap.",
+        if log.runs == 1 { "1 assignment".to_owned() } else { format!("{} assignments", log.runs) },
         grouped(log.tried),
         grouped(log.accepted),
         grouped(total),
