@@ -16,5 +16,6 @@ pub(crate) mod pack;
 pub(crate) mod peak;
 pub(crate) mod print;
 pub(crate) mod reduce;
+pub(crate) mod remap;
 pub(crate) mod shares;
 pub(crate) mod why;

@@ -49,6 +49,8 @@ enum Command {
     MemorySpace(commands::memory_space::Arguments),
     /// Frees the buffers of an MLIR program: clones and releases
     Deallocate(commands::deallocate::Arguments),
+    /// Copy or remap: the cutoff for the slices of a command buffer
+    Remap(commands::remap::Arguments),
     /// Packs a trace of heap events: offsets out
     Pack(commands::pack::Arguments),
     /// Lists what is alive when most is, by value, by origin and in the heap
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         Command::Reduce(a) => commands::reduce::run(&a),
         Command::MemorySpace(a) => commands::memory_space::run(&a),
         Command::Deallocate(a) => commands::deallocate::run(&a),
+        Command::Remap(a) => commands::remap::run(&a),
         Command::Pack(a) => commands::pack::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
         Command::Advise(a) => commands::advise::run(&a),
