@@ -60,7 +60,8 @@ pub enum Finding {
         /// Its shape in the module.
         module: String,
     },
-    /// Two values have bytes in common while both are alive, and do not stand in exactly the same place.
+    /// Two values have bytes in common while both are alive, or one ends where the other is written, and they do not stand
+    /// in exactly the same place.
     Overlap {
         /// The allocation.
         allocation: u32,
@@ -151,6 +152,17 @@ impl Finding {
             Self::Shape { value, assignment, module } => {
                 format!("{value} is {assignment} in the assignment, but {module} in the module.")
             }
+            Self::Overlap { allocation, first, second, bytes: (from, to) } if first.2 == second.1 => format!(
+                "{} ({}-{}) ends at the very step that writes {} ({}-{}); they have {} in common, from {} on in allocation {allocation}, but do not stand in exactly the same place.",
+                first.0,
+                first.1,
+                first.2,
+                second.0,
+                second.1,
+                second.2,
+                bytes(to - from),
+                grouped(*from)
+            ),
             Self::Overlap { allocation, first, second, bytes: (from, to) } => format!(
                 "{} ({}-{}) and {} ({}-{}) are alive together and have {} in common, from {} on in allocation {allocation}.",
                 first.0,
@@ -381,7 +393,7 @@ fn overlaps(dump: &Dump, out: &mut Vec<Finding>) {
         let mut alive: BTreeMap<(u64, u64), usize> = BTreeMap::new();
         let mut ends: BinaryHeap<Reverse<(u32, u64, u64)>> = BinaryHeap::new();
         for (i, b) in bands.iter().enumerate() {
-            while let Some(Reverse((end, offset, size))) = ends.peek().copied().filter(|e| e.0.0 <= b.start) {
+            while let Some(Reverse((end, offset, size))) = ends.peek().copied().filter(|e| e.0.0 < b.start) {
                 ends.pop();
                 if alive.get(&(offset, size)).is_some_and(|j| bands[*j].end <= end) {
                     alive.remove(&(offset, size));
@@ -393,7 +405,11 @@ fn overlaps(dump: &Dump, out: &mut Vec<Finding>) {
                 let other = &bands[*j];
                 let common = (b.offset.max(offset), stop.min(offset.saturating_add(size)));
                 let is_same_place = (offset, size) == (b.offset, b.size);
-                if !is_same_place && common.0 < common.1 && other.start < b.end && b.start < other.end {
+                // Where one ends as the other is written, the place may be handed over, but only as it is; in the memory that
+                // memory space assignment fills, slices that were fetched one by one become one value.
+                let touches = a.color == 0 && other.end == b.start && other.start < b.start;
+                let is_alive = other.start < b.end && b.start < other.end || touches;
+                if !is_same_place && common.0 < common.1 && is_alive {
                     count += 1;
                     if count <= MOST {
                         out.push(Finding::Overlap {

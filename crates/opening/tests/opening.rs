@@ -143,6 +143,28 @@ fn damaged_dumps_say_what_is_wrong() {
     assert!(all_words(&loaded).contains("is stage before_optimizations; it is not taken"));
 }
 
+/// Where one value ends at the step that writes another, the place may be handed over, but only exactly as it is.
+#[test]
+fn a_place_is_handed_over_whole() {
+    let dump = |offset: u64| {
+        let assignment = format!(
+            "BufferAssignment:\nallocation 0: size 200, preallocated-temp:\n value: <0 a @0> (size=100,offset=0): f32[25]{{0}}\n value: <1 b @0> (size=100,offset={offset}): f32[25]{{0}}\n"
+        );
+        let ranges =
+            "HloLiveRange (max 9):\n  InstructionSequence:\n  BufferLiveRange:\n    a{}:1-5\n    b{}:5-8\n";
+        let opened = opened(vec![
+            Blob::new("x-buffer-assignment.txt", assignment),
+            Blob::new("x-live-range.txt", ranges),
+        ]);
+        opened.load(0).findings
+    };
+    assert_eq!(dump(0), []);
+    assert_eq!(dump(100), []);
+    let shifted = dump(64);
+    assert!(matches!(&shifted[..], [Finding::Overlap { bytes: (64, 100), .. }]), "{shifted:?}");
+    assert!(shifted[0].words().contains("do not stand in exactly the same place"));
+}
+
 #[test]
 fn archives_of_all_kinds_hold_the_same() {
     let text = module("m");
