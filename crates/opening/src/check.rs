@@ -72,6 +72,37 @@ pub enum Finding {
         /// The first common byte and the byte after the last.
         bytes: (u64, u64),
     },
+    /// A value of one memory space stands in an allocation of another.
+    Color {
+        /// The value.
+        value: String,
+        /// Its memory space.
+        own: u32,
+        /// The allocation.
+        allocation: u32,
+        /// The allocation's memory space.
+        color: u32,
+    },
+    /// A value takes fewer bytes than its shape needs.
+    TooSmall {
+        /// The value.
+        value: String,
+        /// Bytes that it takes.
+        size: u64,
+        /// Bytes that its shape needs.
+        needs: u64,
+        /// The line in the assignment.
+        line: u32,
+    },
+    /// A live range goes on behind the end of the program.
+    RangeBeyond {
+        /// The value.
+        value: String,
+        /// The last step of its range.
+        last: u32,
+        /// The end of the program.
+        end: u32,
+    },
     /// Values with a range that have no place: the assignment is cut off, or of another compilation.
     NotPlaced {
         /// How many.
@@ -119,6 +150,9 @@ impl Finding {
             Self::UnknownValue { .. } => "unknown-value",
             Self::Shape { .. } => "shape",
             Self::Overlap { .. } => "overlap",
+            Self::Color { .. } => "color",
+            Self::TooSmall { .. } => "too-small",
+            Self::RangeBeyond { .. } => "range-beyond",
             Self::NotPlaced { .. } => "not-placed",
             Self::Schedule { .. } => "schedule",
             Self::PeakSum { .. } => "peak-sum",
@@ -174,6 +208,21 @@ impl Finding {
                 bytes(to - from),
                 grouped(*from)
             ),
+            Self::Color { value, own, allocation, color } => format!(
+                "{value} is of memory space {own}, but stands in allocation {allocation} of memory space {color}."
+            ),
+            Self::TooSmall { value, size, needs, line } => {
+                format!(
+                    "{value} takes {} (line {line}), but its shape needs {}.",
+                    bytes(*size),
+                    bytes(*needs)
+                )
+            }
+            Self::RangeBeyond { value, last, end } => {
+                format!(
+                    "The live range of {value} goes on to step {last}, but the program ends at step {end}."
+                )
+            }
             Self::NotPlaced { count, of, examples } => format!(
                 "{count} of the {of} values with a live range have no place in the assignment, such as {}: it is cut off or of another compilation.",
                 list(examples, 3)
@@ -212,6 +261,7 @@ pub(crate) fn findings(module: Option<&Module>, dump: &Dump) -> Vec<Finding> {
     } else {
         foreign.live_range = ranges_of_another(dump, &mut out);
     }
+    places(dump, &mut out);
     if !foreign.live_range && !foreign.assignment {
         overlaps(dump, &mut out);
         not_placed(dump, &mut out);
@@ -430,6 +480,51 @@ fn overlaps(dump: &Dump, out: &mut Vec<Finding>) {
     }
     if count > MOST {
         out.push(Finding::More { what: "values that overlap", count: count - MOST });
+    }
+}
+
+/// Memory spaces and sizes of the values that are placed, and the ends of the ranges.
+fn places(dump: &Dump, out: &mut Vec<Finding>) {
+    let mut shapes = hlo::Shapes::default();
+    let mut needs: HashMap<&str, Option<u64>> = HashMap::new();
+    let mut counts = [0usize; 3];
+    let mut add = |kind: usize, finding: Finding, out: &mut Vec<Finding>| {
+        counts[kind] += 1;
+        if counts[kind] <= MOST {
+            out.push(finding);
+        }
+    };
+    for a in dump.assignment.iter().flat_map(|f| &f.allocations) {
+        for p in &a.values {
+            if let Some(own) = p.value.color.filter(|c| *c != a.color) {
+                let (value, allocation, color) = (p.value.name.to_string(), a.number, a.color);
+                add(0, Finding::Color { value, own, allocation, color }, out);
+            }
+            let needs = *needs.entry(&p.shape).or_insert_with(|| {
+                let id = shapes.intern(&p.shape).ok().filter(|id| shapes.is_array(*id))?;
+                Some(shapes.bytes(id, 8))
+            });
+            if let Some(needs) = needs.filter(|n| p.size < *n) {
+                let (value, size, line) = (p.value.name.to_string(), p.size, p.line);
+                add(1, Finding::TooSmall { value, size, needs, line }, out);
+            }
+        }
+    }
+    if let Some(ranges) = &dump.live_range
+        && let Some(end) = ranges.end
+    {
+        for r in ranges.ranges.iter().filter(|r| r.end > end) {
+            add(2, Finding::RangeBeyond { value: r.name.to_string(), last: r.end, end }, out);
+        }
+    }
+    for (count, what) in counts.iter().zip([
+        "values in another memory space",
+        "values that are too small",
+        "ranges that go on behind the end",
+    ]) {
+        if *count > MOST {
+            out.push(Finding::More { what, count: count - MOST });
+        }
     }
 }
 

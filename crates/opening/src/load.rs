@@ -277,12 +277,33 @@ fn missing(entry: &Entry, loaded: &Loaded) -> Vec<Missing> {
             "nothing can be checked against XLA; the assignment is run anew",
             format!("{HOW}; it is the file that ends in -buffer-assignment.txt"),
         );
-    } else if dump.live_range.is_none() && loaded.module.is_none() {
-        add(
-            "the live ranges",
-            "the peak, and what is alive together",
-            format!("{HOW}; they are the file that ends in -live-range.txt"),
-        );
+    } else {
+        if dump.live_range.is_none() {
+            let costs = if loaded.module.is_none() {
+                "the peak, and what is alive together"
+            } else {
+                "live ranges are worked out from the program and cannot be checked against XLA's"
+            };
+            add(
+                "the file of live ranges",
+                costs,
+                format!("{HOW}; it is the file that ends in -live-range.txt"),
+            );
+        }
+        if dump.values.is_none() && loaded.module.is_none() {
+            add(
+                "the file of used values",
+                "operations, scopes and source lines",
+                format!("{HOW}; it is the file that ends in -buffer-assignment-values.txt"),
+            );
+        }
+        if dump.report.is_none() && dump.values.is_none() {
+            add(
+                "the memory-usage report",
+                "the sum of the allocations cannot be checked",
+                format!("{HOW}; it is the file that ends in -memory-usage-report.txt"),
+            );
+        }
     }
     if loaded.module.is_some() && loaded.orders.is_none() {
         add(

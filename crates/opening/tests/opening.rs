@@ -410,3 +410,86 @@ mod any_bytes {
         }
     }
 }
+
+/// One thing at a time is wrong with a good set of files, and it is named.
+#[test]
+fn one_thing_is_wrong() {
+    let (good, _) = bad("00_good");
+    let change = |end: &str, from: &str, to: &str| {
+        let mut hits = 0;
+        let blobs = good.files.iter().filter(|f| !f.name.ends_with("expect.txt")).map(|f| {
+            let text = String::from_utf8(f.bytes.clone()).expect("text");
+            let text = if f.name.ends_with(end) {
+                hits += text.matches(from).count();
+                text.replace(from, to)
+            } else {
+                text
+            };
+            Blob::new(f.name.clone(), text)
+        });
+        let opened = opened(blobs.collect());
+        assert!(hits > 0, "{end} {from}");
+        all_words(&opened.load(0))
+    };
+    let check = |end: &str, from: &str, to: &str, expected: &str| {
+        let words = change(end, from, to);
+        assert!(words.contains(expected), "expected `{expected}` in\n{words}");
+    };
+    let assignment = "-buffer-assignment.txt";
+    check(
+        assignment,
+        "wrapped_exponential @0",
+        "wrapped_exponential @1",
+        "is of memory space 1, but stands in allocation 5 of memory space 0",
+    );
+    check(
+        assignment,
+        "(size=4194304,offset=64)",
+        "(size=64,offset=64)",
+        "takes 64 B (line 23), but its shape needs 4,194,304 B",
+    );
+    check(
+        assignment,
+        "offset=64): f32[1048576]{0}",
+        "offset=64): f32[1024,1024]{1,0}",
+        "is f32[1024,1024]{1,0} in the assignment, but f32[1048576]{0} in the module",
+    );
+    check(assignment, "size 4194436", "size -1", "expected a number");
+    check(assignment, "allocation 4:", "allocation 3:", "a second allocation 3");
+    check(
+        "-live-range.txt",
+        "wrapped_exponential{}:3-24",
+        "wrapped_exponential{}:3-99",
+        "goes on to step 99, but the program ends at step 25",
+    );
+    check(
+        "-live-range.txt",
+        "wrapped_exponential{}:3-24",
+        "wrapped_exponential{}:24-3",
+        "which ends before it starts",
+    );
+    check(
+        "-live-range.txt",
+        "3:wrapped_exponential",
+        "3:copy.8",
+        "are of another schedule: at step 3 they have copy.8, the module has wrapped_exponential",
+    );
+    check(
+        "-live-range.txt",
+        "(cumulative: 8388612 bytes)",
+        "(cumulative: 8388613 bytes)",
+        "add up to 8,388,612 B (8.0 MiB), but the file says 8,388,613 B",
+    );
+    check(
+        "-memory-usage-report.txt",
+        "Total bytes: 8388756",
+        "Total bytes: 8388757",
+        "but the memory-usage report says 8,388,757 B",
+    );
+    // Line ends of another system are no fault.
+    let words = change(".txt", "\n", "\r\n");
+    assert_eq!(
+        words,
+        "missing: the protocol buffer; costs: XLA's internal orders, which text lacks: numbers of values and ties may differ from XLA's"
+    );
+}

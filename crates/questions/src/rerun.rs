@@ -11,6 +11,8 @@ pub struct Rerun {
     pub same: usize,
     /// Values that do not.
     pub moved: Vec<Moved>,
+    /// Values whose live range is another one in XLA's file than the program gives: indices into [`Study::rows`].
+    pub ranges: Vec<usize>,
     /// Bytes of all allocations, XLA's and ours.
     pub total: (u64, u64),
     /// Bytes of the temporaries, XLA's and ours.
@@ -54,6 +56,7 @@ pub fn rerun(study: &Study) -> Option<Rerun> {
     let mut out = Rerun {
         same: 0,
         moved: Vec::new(),
+        ranges: Vec::new(),
         total: (crate::peak::sum(study.slabs.iter().map(|s| s.size)), ours.total_bytes()),
         temp: (
             crate::peak::sum(study.slabs.iter().filter(|s| s.role == Role::Temp).map(|s| s.size)),
@@ -63,6 +66,10 @@ pub fn rerun(study: &Study) -> Option<Rerun> {
     };
     for (i, row) in study.rows.iter().enumerate() {
         let here = place(row);
+        let range = row.value.and_then(|v| program.facts.ranges.get(v)).map(|r| (r.start.0, r.end.0));
+        if row.range.is_some() && range.is_some() && row.range != range {
+            out.ranges.push(i);
+        }
         let is_same = here.is_some_and(|(a, p)| {
             twin.get(&row.slab) == Some(&a.0) && (p.offset, p.size) == (row.offset, row.size)
         });
@@ -79,6 +86,15 @@ impl Rerun {
     /// In a sentence or two.
     #[must_use]
     pub fn words(&self, study: &Study) -> String {
+        let ranges: Vec<String> = self.ranges.iter().map(|i| study.rows[*i].name.to_string()).collect();
+        let places = self.place_words(study);
+        if ranges.is_empty() {
+            return places;
+        }
+        format!("{places} The live ranges of {} differ from those that the program gives.", list(&ranges, 4))
+    }
+
+    fn place_words(&self, study: &Study) -> String {
         if self.moved.is_empty() && self.total.0 == self.total.1 {
             return format!(
                 "Our assignment is XLA's: all {} values stand in the same place.",
