@@ -21,7 +21,7 @@ pub struct Program {
 }
 
 /// Those of the figure.
-pub const PROGRAMS: [Program; 2] = [
+pub const PROGRAMS: [Program; 3] = [
     Program {
         id: "tpu",
         title: "Update of a matrix (TPU v5e)",
@@ -35,6 +35,13 @@ pub const PROGRAMS: [Program; 2] = [
         about: "Each GPU gives parts of its array to the others, twice. User buffers are on, so what is exchanged stands in collective memory.",
         text: include_str!("../../assets/modules/gpu_exchange.txt"),
         placed: "",
+    },
+    Program {
+        id: "offload",
+        title: "Two arrays sent to the host (TPU v5e)",
+        about: "Twice an array is put away in the host's memory and fetched back when it is wanted.",
+        text: include_str!("../../assets/modules/tpu_offload.txt"),
+        placed: include_str!("../../assets/modules/tpu_offload.presets.txt"),
     },
 ];
 
@@ -165,6 +172,7 @@ pub fn why(opened: &Opened, value: u32) -> Option<String> {
                 ", because the other GPUs write into it"
             }
             (Backend::Gpu, _) => ", because what is exchanged is read out of it or written into it",
+            (Backend::Tpu, Opcode::CopyStart) if space == 5 => ", because the program sends it to the host",
             _ => "",
         };
         format!("its layout, {}, ends in S({space}){exchanged}", module.shapes.long(shape))
@@ -189,7 +197,11 @@ pub fn why(opened: &Opened, value: u32) -> Option<String> {
 
 /// The value that a program's figure begins with.
 pub fn suggested(n: usize) -> Option<u32> {
-    let name = if PROGRAMS.get(n)?.id == "tpu" { "select_n.0" } else { "loop_transpose_fusion" };
+    let name = match PROGRAMS.get(n)?.id {
+        "tpu" => "select_n.0",
+        "gpu" => "loop_transpose_fusion",
+        _ => "copy-start.2{0}",
+    };
     opened(n)?.find(name)
 }
 
@@ -213,6 +225,8 @@ mod tests {
     fn each_space_has_the_slab_that_xla_gave_it() {
         assert_eq!(temps(0), [(0, 33280, 16384), (1, 67584, 4096), (2, 4, 4), (6, 1536, 512)]);
         assert_eq!(temps(1), [(0, 520, 256), (1, 2048, 256)]);
+        let offloaded = [(0, 622_592, 16384), (1, 524_288, 4096), (2, 8, 4), (5, 262_144, 512)];
+        assert_eq!(temps(2), offloaded);
     }
 
     #[test]
@@ -226,6 +240,10 @@ mod tests {
             "select_n.0 has colour 6: its layout, s32[]{:T(128)S(6)}, ends in S(6). It stands at 512 to 1,024 of S(6), where places begin at multiples of 512; add.0 stood there before."
         );
         assert!(of(0, "copy-start{}").contains("a table of pointers"), "{}", of(0, "copy-start{}"));
+        assert_eq!(
+            of(2, "copy-start.2{0}"),
+            "copy-start.2{0} has colour 5: its layout, f32[256,256]{1,0:T(8,128)S(5)}, ends in S(5), because the program sends it to the host. It stands at 0 to 262,144 of S(5), where places begin at multiples of 512; copy-start{0} stood there before."
+        );
         assert!(of(1, "collective-permute-start{1}").contains("the other GPUs write into it"));
     }
 

@@ -113,7 +113,8 @@ pub fn open_as(text: &str, backend: Option<Backend>, placed: &str) -> Result<Ope
     Ok(Opened { module, facts, original, remarks: problems, options })
 }
 
-fn problem(d: &hlo::Diagnostic) -> Problem {
+/// What a reader has to say, as a problem of the text.
+pub fn problem(d: &hlo::Diagnostic) -> Problem {
     Problem {
         line: d.at.line,
         column: d.at.column,

@@ -1,10 +1,10 @@
 //! The nine refusals as gates, each with a smallest module that the reader can change. The lessons are the assigner's own
 //! tests, word for word; what is said of a module is what the assigner decides about it.
 
-use crate::engine::Problem;
-use analysis::{Backend, Color, Facts, Orders, Target, ValueId};
+use crate::engine::{self, Problem};
+use analysis::{Backend, Facts, Orders, Target};
 use assigner::words;
-use assigner::{Decision, Options, Placed, Preset, attempts};
+use assigner::{Decision, Options, attempts};
 use hlo::Module;
 use std::sync::OnceLock;
 
@@ -268,17 +268,7 @@ fn problem(line: u32, column: u32, message: String) -> Vec<Problem> {
 /// Lets the assigner decide about a text. What is wrong with it comes with its line; line 0 is the options.
 pub fn judge(text: &str, options: &str, presets: &str) -> Answer {
     let read = hlo::read(text);
-    let errors: Vec<Problem> = read
-        .diagnostics
-        .iter()
-        .filter(|d| d.severity == hlo::Severity::Error)
-        .map(|d| Problem {
-            line: d.at.line,
-            column: d.at.column,
-            is_error: true,
-            message: format!("{}, {}", d.read, d.expected),
-        })
-        .collect();
+    let errors: Vec<Problem> = read.diagnostics.iter().map(engine::problem).filter(|p| p.is_error).collect();
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -327,27 +317,14 @@ pub fn judge(text: &str, options: &str, presets: &str) -> Answer {
         asked.must_not_live_out.push(find(name)?);
     }
     if options.split_whitespace().any(|w| w == "--presets") {
-        asked.presets = self::presets(presets, find)?;
+        // Its lines are not the module's: the reader is told that it is the options that are wrong.
+        let wrong = |d: &hlo::Diagnostic| Problem { line: 0, ..engine::problem(d) };
+        asked.presets = dumps::presets(&module, &facts, presets)
+            .map_err(|all| all.iter().map(wrong).collect::<Vec<_>>())?
+            .0;
     }
     let (_, decisions) = assigner::assign(&module, &facts, &facts.ranges, &asked);
     Ok(Judged { trials: trials(&module, &facts, &decisions) })
-}
-
-fn presets(
-    text: &str,
-    find: impl Fn(&str) -> Result<ValueId, Vec<Problem>>,
-) -> Result<Vec<Preset>, Vec<Problem>> {
-    let (placed, _) = dumps::read::buffer_assignment(text);
-    let mut out = Vec::new();
-    for a in &placed.allocations {
-        let mut values = Vec::new();
-        for v in &a.values {
-            let value = find(&v.value.name.to_string())?;
-            values.push(Placed { value, offset: v.offset, size: v.size });
-        }
-        out.push(Preset { color: Color(a.color), size: a.size.bytes, values });
-    }
-    Ok(out)
 }
 
 fn trials(module: &Module, facts: &Facts, decisions: &[Decision]) -> Vec<Trial> {

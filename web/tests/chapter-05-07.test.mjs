@@ -100,16 +100,16 @@ test("touching: a prediction, right and wrong; the puzzle, undone and kept by th
     assert.match(await said(figure, "verdict"), /^No: /);
   }));
 
-test("spaces: two programs as natively; a prediction and the puzzle", () =>
+test("spaces: three programs as natively; a prediction and the puzzle", () =>
   withFigure("spaces", {}, async (page, figure) => {
-    const [tpu, gpu] = golden.spaces;
+    const [tpu, gpu, offload] = golden.spaces;
     const shown = () => figure.locator(".spaces").getAttribute("data-spaces");
     assert.equal(await shown(), tpu.spaces);
     assert.equal(await figure.locator(".spaces .answer").first().innerText(), tpu.sentence);
     assert.equal(await said(figure, "why"), tpu.why);
     assert.match(await predict(page, "flags", (texts) => texts.findIndex((t) => t.startsWith("4 B"))), /^Right\. /);
     assert.match(await predict(page, "flags", (texts) => texts.findIndex((t) => t.startsWith("1,536"))), /^Not so\. /);
-    assert.match(await puzzle(page, "exchange"), /^Not yet\. This is the program for TPU/);
+    assert.match(await puzzle(page, "exchange"), /^Not yet\. This is a program for TPU/);
     await figure.getByLabel("Program").selectOption("gpu");
     await settled(page);
     assert.equal(await shown(), gpu.spaces);
@@ -117,6 +117,12 @@ test("spaces: two programs as natively; a prediction and the puzzle", () =>
     await figure.locator("select").nth(1).selectOption(String(gpu.solution));
     await settled(page);
     assert.match(await puzzle(page, "exchange"), /^Solved\. /);
+    await figure.getByLabel("Program").selectOption("offload");
+    await settled(page);
+    assert.equal(await shown(), offload.spaces);
+    assert.match(offload.spaces, /\b5:262144\b/);
+    assert.equal(await said(figure, "why"), offload.why);
+    assert.match(await puzzle(page, "exchange"), /^Not yet\. /);
   }));
 
 const OPEN = "#v2/touch/drag=m=varied_temp_sizes;v.ticks=1&touch=m=varied_temp_sizes;p.op=!while;table&spaces=m=varied_temp_sizes;p.program=!gpu;table";

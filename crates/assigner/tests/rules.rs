@@ -6,7 +6,7 @@
 //! `0N-...` is about refusal N: it must show in the first module and in no other.
 
 use analysis::{Backend, Color, Facts, Orders, Target, ValueId};
-use assigner::{Assignment, Decision, Options, Placed, Preset, words};
+use assigner::{Assignment, Decision, Options, words};
 use hlo::Module;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -109,15 +109,10 @@ fn run(example: &Example) -> Run {
     };
     let facts = facts.expect("facts");
     options.must_not_live_out = forbidden.iter().map(|name| find(&module, &facts, name)).collect();
-    let (placed, diagnostics) = dumps::read::buffer_assignment(&example.presets);
-    assert!(!has_presets || diagnostics.is_empty(), "{diagnostics:?}");
-    for a in &placed.allocations {
-        let values = a.values.iter().map(|v| Placed {
-            value: find(&module, &facts, &v.value.name.to_string()),
-            offset: v.offset,
-            size: v.size,
-        });
-        options.presets.push(Preset { color: Color(a.color), size: a.size.bytes, values: values.collect() });
+    if has_presets {
+        let (presets, warnings) = dumps::presets(&module, &facts, &example.presets).expect("presets");
+        assert!(warnings.is_empty(), "{warnings:?}");
+        options.presets = presets;
     }
     let (assignment, decisions) = assigner::assign(&module, &facts, &facts.ranges, &options);
     Run { module, facts, assignment, decisions }

@@ -2,11 +2,10 @@
 
 mod common;
 
-use analysis::{Backend, Color, Facts, Orders, Target};
-use assigner::{Options, Placed, Preset};
+use analysis::{Backend, Facts, Orders, Target};
+use assigner::{Options, Preset};
 use checker::Verdict;
 use common::{Case, words};
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -38,23 +37,10 @@ fn read(folder: &Path) -> (Case, Facts) {
 
 /// What memory space assignment placed on TPU.
 fn presets(case: &Case, facts: &Facts) -> Vec<Preset> {
-    let (file, _) = dumps::read::buffer_assignment(&case.dump);
-    let name = |v| facts.label(&case.module, v).trim_end_matches("{}").to_owned();
-    let by_name: BTreeMap<String, _> = facts.values().map(|v| (name(v.id), v.id)).collect();
-    let placed = |v: &dumps::read::PlacedRecord| Placed {
-        value: by_name[&v.value.name.to_string()],
-        offset: v.offset,
-        size: v.size,
-    };
-    file.allocations
-        .iter()
-        .filter(|a| a.color == 1 && facts.target.backend == Backend::Tpu)
-        .map(|a| Preset {
-            color: Color(1),
-            size: a.size.bytes,
-            values: a.values.iter().map(placed).collect(),
-        })
-        .collect()
+    if facts.target.backend != Backend::Tpu {
+        return Vec::new();
+    }
+    dumps::presets(&case.module, facts, &case.dump).expect("values of the module").0
 }
 
 fn check(target: &str, at_least: usize, needs_no_copies: bool) {

@@ -631,6 +631,17 @@ def host_offload(x, y):
     return jax.device_put(h, NamedSharding(mesh(), P(), memory_kind="device")) + z
 
 
+@program(S(256, 256), S(256, 256), targets=("tpu",))
+def host_offload_twice(x, y):
+    host, device = (NamedSharding(mesh(), P(), memory_kind=kind) for kind in ("pinned_host", "device"))
+    a = jax.device_put(x * 2, host)
+    y = jnp.sin(y) @ y
+    y = jax.device_put(a, device) @ y
+    b = jax.device_put(y + 1, host)
+    y = jnp.cos(y) @ y
+    return jax.device_put(b, device) + y
+
+
 @program(S(4, 64, 64), S(64, 64), targets=("tpu", "gpu"))
 def host_offload_scan(ws, x):
     policy = jax.checkpoint_policies.save_and_offload_only_these_names(

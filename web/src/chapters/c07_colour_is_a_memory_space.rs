@@ -87,7 +87,7 @@ mod view {
             let item = o.original.picture.item(value)?;
             let before = colours::before(o, item);
             let progress = match (PROGRAMS[n].id, colours::color_of(o, value)) {
-                ("tpu", _) => "This is the program for TPU.".to_owned(),
+                ("tpu" | "offload", _) => "This is a program for TPU.".to_owned(),
                 (_, Some(1)) if before.is_empty() => {
                     format!("{} is in collective memory, but no value stood there before it.", item.name)
                 }
@@ -159,9 +159,11 @@ mod view {
                 "given to a whole buffer if any of its values takes part in an exchange. On TPU, S(1) is the vector memory, and "
                 "what goes there was decided before, with exact addresses, by " <dfn>"memory space assignment"</dfn>
                 ": buffer assignment takes that slab as it comes. S(2) has the flags of copies; in S(6) we see single numbers "
-                "that steer the program. S(5) is the host's memory, used when arrays are offloaded; neither of these two "
-                "programs does that, so it is not shown. XLA's memory usage report has names for the numbers, and they are "
-                "those of a TPU even when the program runs on a GPU. "
+                "that steer the program. S(5) is the host's memory, where a program puts away arrays for which the device has "
+                "no room: the third program does that with two, one after the other, and in the host's slab, too, the second "
+                "stands where the first stood. XLA's memory usage report has a name for each number, the same names whatever "
+                "the machine: it calls the host's memory " <span class="code">"cmem"</span> ", and collective memory "
+                <span class="code">"vmem"</span> ". "
                 <Rule section="8.1" />
             </p>
         }
