@@ -633,21 +633,24 @@ fn CurveFigure() -> impl IntoView {
         let width = width.get();
         (width > 0.0).then(|| HeapLayout::steps_for(width, &opened.original.picture, &run.picture))
     });
-    Effect::new(move |_| {
+    // Asking for computed styles makes the browser lay out whatever changed: once a palette, and not at each step of a pull.
+    let ink = Memo::new(move |_| {
         palette.0.track();
-        let (Some(canvas), Some(run), Some(opened), Some(steps)) =
-            (canvas.get(), wb.run.get(), wb.opened.get(), steps.get())
-        else {
-            return;
-        };
-        let Some(root) = document().document_element() else { return };
-        let Ok(Some(style)) = window().get_computed_style(&root) else { return };
+        let root = document().document_element()?;
+        let style = window().get_computed_style(&root).ok()??;
         let token = |name: &str| chart::colour(&style.get_property_value(name).unwrap_or_default());
-        let ink = Ink {
+        Some(Ink {
             area: token("--curve-area"),
             line: token("--curve-line"),
             floor: token("--floor"),
             heap: token("--accent"),
+        })
+    });
+    Effect::new(move |_| {
+        let (Some(canvas), Some(run), Some(opened), Some(steps), Some(ink)) =
+            (canvas.get(), wb.run.get(), wb.opened.get(), steps.get(), ink.get())
+        else {
+            return;
         };
         let before = opened.original.picture.heap_size();
         let scale = window().device_pixel_ratio().clamp(1.0, 3.0);

@@ -41,6 +41,7 @@ fn posters() -> Vec<super::Poster> {
 mod view {
     use super::{MODULE, TITLE};
     use crate::breaking;
+    use crate::engine::Run;
     use crate::exhibit::Exhibit;
     use crate::figure::Figure;
     use crate::fragmentation::Packed;
@@ -56,13 +57,15 @@ mod view {
     pub fn chapter() -> AnyView {
         let wb = Workbench::for_figure("drag", State::new(Source::Shipped(MODULE.to_owned())));
         // The value that the module's story begins with; what is selected may change.
-        let pulled = Memo::new(move |_| {
-            let base = wb.base.get()?;
-            let named = wb.state.with(|s| match &s.source {
+        let named = Memo::new(move |_| {
+            wb.state.with(|s| match &s.source {
                 Source::Shipped(id) => shipped(id).and_then(|m| m.suggested),
                 Source::Own(_) => None,
-            });
-            breaking::pulled(&base, named.and_then(|n| base.find(n)).or_else(|| base.suggest())?)
+            })
+        });
+        let pulled = Memo::new(move |_| {
+            let base = wb.base.get()?;
+            breaking::pulled(&base, named.get().and_then(|n| base.find(n)).or_else(|| base.suggest())?)
         });
         let question = move || {
             pulled.get().map_or_else(
@@ -148,13 +151,13 @@ mod view {
     #[component]
     fn Packers() -> impl IntoView {
         let wb = use_workbench();
-        let packers = Memo::new(move |was: Option<&Option<Shared<Vec<Packed>>>>| {
-            // While an end is on its way only the large heap follows.
-            if wb.dragging.get().is_some() {
-                return was.cloned().flatten();
-            }
-            wb.run.get().map(|run| Shared::new(breaking::packers(&run)))
-        });
+        // While an end is on its way only the large heap follows.
+        let run = Memo::new(
+            move |was: Option<&Option<Shared<Run>>>| {
+                if wb.dragging.get().is_some() { was.cloned().flatten() } else { wb.run.get() }
+            },
+        );
+        let packers = Memo::new(move |_| run.get().map(|run| Shared::new(breaking::packers(&run))));
         let before = Memo::new(move |_| {
             let opened = wb.opened.get()?;
             Some(Shared::new(breaking::packers(&opened.original)))
@@ -194,7 +197,7 @@ mod view {
                                         format!("{name}: {}", total().unwrap_or_default())
                                     })
                                     scene=Callback::new(move |width: f64| {
-                                        let run = wb.run.get()?;
+                                        let run = run.get()?;
                                         packers.with(|p| {
                                             let packed = p.as_ref()?.get(n)?;
                                             Some(scene::small(&run.picture, packed, most.get(), (width, 112.0)))

@@ -15,6 +15,8 @@ struct Drawn {
     mark: Mark,
     /// In which picture it was last seen.
     seen: u32,
+    /// The animation by which it came here, if it was elsewhere.
+    glide: &'static str,
 }
 
 /// An `<svg>` and the marks on it.
@@ -25,6 +27,7 @@ pub struct Painter {
     marks: HashMap<(Layer, u32), Drawn>,
     turn: u32,
     lit: Option<u32>,
+    size: Option<(f64, f64)>,
 }
 
 impl Painter {
@@ -38,16 +41,21 @@ impl Painter {
             svg.append_child(&group).ok()?;
             layers.insert(layer, group);
         }
-        Some(Self { document, svg, layers, marks: HashMap::new(), turn: 0, lit: None })
+        Some(Self { document, svg, layers, marks: HashMap::new(), turn: 0, lit: None, size: None })
     }
 
     /// Draws a picture in place of the last one.
     pub fn draw(&mut self, scene: &Scene) {
         self.turn = self.turn.wrapping_add(1);
-        let (w, h) = (number(scene.width), number(scene.height));
-        set(&self.svg, "viewBox", &format!("0 0 {w} {h}"));
-        set(&self.svg, "width", &w);
-        set(&self.svg, "height", &h);
+        // Browsers lay out all that is in an <svg> when these are set, even to what they are.
+        let size = (scene.width, scene.height);
+        if self.size != Some(size) {
+            self.size = Some(size);
+            let (w, h) = (number(scene.width), number(scene.height));
+            set(&self.svg, "viewBox", &format!("0 0 {w} {h}"));
+            set(&self.svg, "width", &w);
+            set(&self.svg, "height", &h);
+        }
         for mark in &scene.marks {
             let key = (mark.layer, mark.id);
             let same_form = self
@@ -59,13 +67,13 @@ impl Painter {
                     old.element.remove();
                 }
                 let Some(element) = self.create(mark) else { continue };
-                update(&element, None, mark, self.lit);
-                self.marks.insert(key, Drawn { element, mark: mark.clone(), seen: self.turn });
+                let mut drawn = Drawn { element, mark: mark.clone(), seen: self.turn, glide: "" };
+                update(&mut drawn, mark, true, self.lit);
+                self.marks.insert(key, drawn);
             } else if let Some(drawn) = self.marks.get_mut(&key) {
                 drawn.seen = self.turn;
                 if drawn.mark != *mark {
-                    update(&drawn.element, Some(&drawn.mark), mark, self.lit);
-                    drawn.mark.clone_from(mark);
+                    update(drawn, mark, false, self.lit);
                 }
             }
         }
@@ -108,47 +116,64 @@ fn set(element: &Element, name: &str, value: &str) {
     _ = element.set_attribute(name, value);
 }
 
-fn update(element: &SvgElement, old: Option<&Mark>, new: &Mark, lit: Option<u32>) {
+/// Which marks glide to where they are now; the style sheet says in which figures, and how long it takes.
+fn glides(layer: Layer) -> bool {
+    matches!(layer, Layer::Band | Layer::RowMark | Layer::Label | Layer::Padding)
+}
+
+fn update(drawn: &mut Drawn, new: &Mark, is_new: bool, lit: Option<u32>) {
+    let Drawn { element, mark: old, glide, .. } = drawn;
+    let differs = |of: fn(&Mark) -> f64| is_new || (of(old) - of(new)).abs() > 0.01;
+    let (across, down) = (differs(|m| m.x), differs(|m| m.y));
+    let formed = is_new || old.form != new.form;
     let class = |m: &Mark| (m.layer, m.hue, m.class, m.value.is_some());
-    if old.is_none_or(|old| class(old) != class(new)) {
-        let mut names = classes(new);
-        if new.value.is_some() && new.value == lit {
-            names.push_str(" lit");
+    let falls = down && !is_new && glides(new.layer);
+    if is_new || falls || class(old) != class(new) {
+        if falls {
+            // Across is set at once, because the pointer leads it. Up and down is shown as a movement from where it was: an
+            // animation, which leaves no transform behind, since each mark that has one is a layer of its own. It begins
+            // anew only under another name.
+            *glide = if *glide == "glide-a" { "glide-b" } else { "glide-a" };
+            _ = element.style().set_property("--from", &format!("{}px", number(old.y - new.y)));
         }
-        set(element, "class", &names);
+        let lit = if new.value.is_some() && new.value == lit { "lit" } else { "" };
+        set(element, "class", format!("{} {lit} {glide}", classes(new)).trim_end());
         if new.layer == Layer::Ground {
             // As an attribute: in a style sheet the address would be the style sheet's.
             set(element, "fill", "url(#hatch)");
         }
     }
-    // Across is set at once, because the pointer leads it; up and down goes through `transform`, which the style sheet
-    // may animate.
-    if old.is_none_or(|old| (old.y - new.y).abs() > 0.01) {
-        _ = element.style().set_property("transform", &format!("translateY({}px)", number(new.y)));
-    }
-    let moved = old.is_none_or(|old| (old.x - new.x).abs() > 0.01);
     match &new.form {
         Form::Rect { w, h } => {
-            if moved {
+            if across {
                 set(element, "x", &number(new.x));
             }
-            if old.is_none_or(|old| old.form != new.form) {
+            if down {
+                set(element, "y", &number(new.y));
+            }
+            if formed {
                 set(element, "width", &number(*w));
                 set(element, "height", &number(*h));
             }
         }
         Form::Line { dx, dy } => {
-            if moved || old.is_none_or(|old| old.form != new.form) {
+            if across || formed {
                 set(element, "x1", &number(new.x));
                 set(element, "x2", &number(new.x + dx));
-                set(element, "y2", &number(*dy));
+            }
+            if down || formed {
+                set(element, "y1", &number(new.y));
+                set(element, "y2", &number(new.y + dy));
             }
         }
         Form::Text { text, anchor } => {
-            if moved {
+            if across {
                 set(element, "x", &number(new.x));
             }
-            if old.is_none_or(|old| old.form != new.form) {
+            if down {
+                set(element, "y", &number(new.y));
+            }
+            if formed {
                 let anchor = match anchor {
                     Anchor::Start => "start",
                     Anchor::Middle => "middle",
@@ -159,4 +184,5 @@ fn update(element: &SvgElement, old: Option<&Mark>, new: &Mark, lit: Option<u32>
             }
         }
     }
+    old.clone_from(new);
 }
