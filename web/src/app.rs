@@ -48,14 +48,14 @@ pub fn App() -> impl IntoView {
             <main id="text" tabindex="-1">
                 <Introduction />
                 {CHAPTERS.iter().map(|chapter| view! { <ChapterSection chapter reading /> }).collect_view()}
-                <Limits />
+                <Made />
             </main>
         </div>
         <footer>
             <p>
                 "Everything is computed in this page, by the rules that the tests compare with XLA's own output. "
                 "Nothing you type or open leaves your machine. "
-                <a href="rules.html">"All rules, by section"</a>
+                <a href="#how-this-was-made">"How this was made"</a>
                 "."
             </p>
         </footer>
@@ -121,15 +121,33 @@ fn Introduction() -> impl IntoView {
 }
 
 #[component]
-fn Limits() -> impl IntoView {
+fn Made() -> impl IntoView {
     view! {
-        <section class="limits">
-            <h2>"What you see, and what you do not"</h2>
+        <section class="limits" id="how-this-was-made" tabindex="-1" aria-labelledby="how-this-was-made-title">
+            <h2 id="how-this-was-made-title">"How this was made, and how far it holds"</h2>
             <p>
-                "The figures show the module as compiled: its schedule is the order of the instructions in the text, "
-                "and called computations run just before their caller. A dragged range is an experiment: the rules of "
-                "the packing are the real ones, but no compiler would give this program that range. HLO text does not "
-                "hold XLA's internal orders; where they matter, places can differ from XLA's by a swap of equals."
+                "Every figure runs one engine, in Rust, compiled to WebAssembly; none has rules of its own. The engine was "
+                "written from documents and from what XLA writes when it runs, never from its source. Its judge is XLA itself: "
+                "some three hundred programs were compiled for CPU and for an H100 with jaxlib 0.10.2, and for TPU v3, v5e and "
+                "v6e with libtpu 0.0.52, and the engine has to give the same four files (chapter 13), byte for byte, and on CPU "
+                "and GPU the same decisions in the same order. The programs in the figures are among them, as compiled; only "
+                "the small ones in chapters 6 and 10 are made here."
+            </p>
+            <p>
+                "What is not compared: the order in which the readers of a value are listed, and on TPU what memory space "
+                "assignment did before, which is taken from XLA's own file. HLO text does not hold XLA's internal orders; where "
+                "they matter, places can differ from XLA's by a swap of equals. A dragged range is an experiment: the rules of "
+                "the packing are the real ones, but no compiler would give this program that range. And other versions of XLA "
+                "may decide otherwise: each rule says on which one it was verified."
+            </p>
+            <p>
+                "To check it yourself, compile a program of your own with "
+                <span class="code">
+                    "XLA_FLAGS=\"--xla_dump_to=dump --xla_dump_hlo_as_text --xla_dump_buffer_assignment_analysis\""
+                </span>
+                " and drop the module and its four files on the figure of chapter 13: they are compared line by line. "
+                <a href="rules.html">"All rules, by section"</a>
+                "."
             </p>
         </section>
     }

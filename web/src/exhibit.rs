@@ -434,7 +434,8 @@ fn TimelineFigure() -> impl IntoView {
         }
     });
 
-    // Which end is being dragged, and how far from it the pointer took hold.
+    // Which end is being dragged, and where in the window the figure would begin if the pointer had taken hold of the very
+    // end. Asking where it is at every move would make the browser lay out the page first.
     let held = RwSignal::new(None::<(u32, End, f64)>);
     let down = move |e: PointerEvent| {
         if e.button() != 0 {
@@ -452,7 +453,7 @@ fn TimelineFigure() -> impl IntoView {
             wb.select(Some(value));
         }
         if let Some((end, offset)) = grip {
-            held.set(Some((value, end, offset)));
+            held.set(Some((value, end, f64::from(e.client_x()) - x + offset)));
             wb.dragging.set(Some(end));
             e.prevent_default();
             if let Some(element) = plot.get_untracked() {
@@ -466,21 +467,19 @@ fn TimelineFigure() -> impl IntoView {
     };
     let moved = move |e: PointerEvent| {
         at_pointer(wb, &e);
-        let (Some(layout), Some((x, y)), Some(run)) =
-            (layout.get_untracked(), point(&e, plot), wb.run.get_untracked())
-        else {
-            return;
-        };
-        if let Some((value, end, offset)) = held.get_untracked() {
+        let (Some(layout), Some(run)) = (layout.get_untracked(), wb.run.get_untracked()) else { return };
+        if let Some((value, end, left)) = held.get_untracked() {
+            let x = f64::from(e.client_x()) - left;
             let to = match end {
-                End::Start => layout.steps.start_near(x - offset),
-                End::End => layout.steps.end_near(x - offset),
+                End::Start => layout.steps.start_near(x),
+                End::End => layout.steps.end_near(x),
             };
             wb.move_end(value, end, to);
             change(wb.hover, None);
             change(wb.cursor, None);
             return;
         }
+        let Some((x, y)) = point(&e, plot) else { return };
         change(wb.hover, layout.value_at(&run.picture, x, y));
         change(wb.cursor, layout.steps.at(x));
         change(wb.place, String::new());
@@ -801,23 +800,19 @@ fn HeapFigure() -> impl IntoView {
 #[component]
 fn Slabs() -> impl IntoView {
     let wb = use_workbench();
-    let rows = move || {
+    // Most moves change none of it.
+    let rows = Memo::new(move |_| {
         let Some(run) = wb.run.get() else { return Vec::new() };
-        scene::slabs(&run.picture)
-            .into_iter()
-            .map(|row| {
-                let blocks = row
-                    .blocks
-                    .iter()
-                    .map(|(i, width)| {
-                        let slab = &run.picture.slabs[*i];
-                        (slab.id, *width, slab.size, slab.values.clone())
-                    })
-                    .collect::<Vec<_>>();
-                (row, blocks)
-            })
-            .collect()
-    };
+        let with_blocks = |row: scene::SlabRow| {
+            let of = |(i, width): &(usize, u32)| {
+                let slab = &run.picture.slabs[*i];
+                (slab.id, *width, slab.size, slab.values.clone())
+            };
+            let blocks = row.blocks.iter().map(of).collect::<Vec<_>>();
+            (row, blocks)
+        };
+        scene::slabs(&run.picture).into_iter().map(with_blocks).collect::<Vec<_>>()
+    });
     view! {
         <figure class="slabs">
             <figcaption>
@@ -826,7 +821,7 @@ fn Slabs() -> impl IntoView {
             </figcaption>
             <ul>
                 {move || {
-                    rows()
+                    rows.get()
                         .into_iter()
                         .map(|(row, blocks)| {
                             let name = match (row.kind, row.count) {
@@ -897,13 +892,16 @@ fn Readout() -> impl IntoView {
             (None, None) => wb.selected.get().map(|v| story::value(&run.picture, v)),
         }
     };
-    let line = move || {
+    let at = Memo::new(move |_| {
         let run = wb.run.get()?;
-        let at = match (wb.hover.get(), wb.cursor.get()) {
-            (Some(value), _) => run.picture.item(value)?.line,
-            (None, Some(step)) => run.picture.steps.get(step as usize)?.line,
-            (None, None) => run.picture.item(wb.selected.get()?)?.line,
-        };
+        match (wb.hover.get(), wb.cursor.get()) {
+            (Some(value), _) => Some(run.picture.item(value)?.line),
+            (None, Some(step)) => Some(run.picture.steps.get(step as usize)?.line),
+            (None, None) => Some(run.picture.item(wb.selected.get()?)?.line),
+        }
+    });
+    let line = move || {
+        let at = at.get()?;
         wb.text.with(|text| {
             let line = text.lines().nth(at.checked_sub(1)? as usize)?.trim();
             Some(format!("{at}  {}", line.chars().take(400).collect::<String>()))

@@ -2,6 +2,7 @@
 //!
 //! Whatever is right or wrong here is asked of the engine. Answers are kept in the figure's state.
 
+use crate::state::Selection;
 use crate::views::plot::change;
 use crate::workbench::Workbench;
 use leptos::ev::{Event, KeyboardEvent, PointerEvent};
@@ -35,12 +36,23 @@ pub fn Term(
     /// The value's name.
     #[prop(into)]
     value: Signal<String>,
+    /// Its number, where the figure shows another program than its workbench's module; `None` while it does not show the
+    /// value's.
+    #[prop(optional, into)]
+    number: Option<Signal<Option<u32>>>,
+    /// What a press does, if the value is not just to be selected.
+    #[prop(optional, into)]
+    choose: Option<Callback<()>>,
     /// What stands in the prose; the name itself if nothing does.
     #[prop(optional)]
     children: Option<Children>,
 ) -> impl IntoView {
-    let id = Memo::new(move |_| wb.find(&value.get()));
+    let id = Memo::new(move |_| number.map_or_else(|| wb.find(&value.get()), |n| n.get()));
     let lit = move || wb.hover.get().is_some_and(|h| Some(h) == id.get());
+    let pressed = move || match number {
+        Some(_) => id.get().is_some_and(|id| wb.state.with(|s| s.selection == Selection::Value(id))),
+        None => id.get().is_some() && wb.selected.get() == id.get(),
+    };
     let light = move |on: bool| {
         let to = id.get_untracked().filter(|_| on);
         if on || wb.hover.get_untracked() == id.get_untracked() {
@@ -52,14 +64,16 @@ pub fn Term(
             type="button"
             class="term"
             class:lit=lit
-            aria-pressed=move || (id.get().is_some() && wb.selected.get() == id.get()).to_string()
+            aria-pressed=move || pressed().to_string()
             on:pointerenter=move |_| light(true)
             on:pointerleave=move |_| light(false)
             on:focus=move |_| light(true)
             on:blur=move |_| light(false)
             on:click=move |_| {
-                if let Some(id) = id.get_untracked() {
-                    wb.select(Some(id));
+                match (choose, id.get_untracked()) {
+                    (Some(choose), _) => choose.run(()),
+                    (None, Some(id)) => wb.select(Some(id)),
+                    (None, None) => {}
                 }
             }
         >

@@ -61,6 +61,39 @@ test("pulling: breaks on every row when they are asked for; the puzzle by keys",
     assert.match(await puzzle(page, "grow"), /^Not yet\. /);
   }));
 
+test("pulling: the number in the prose is the range's end, and the name lights its marks and is lit by them", () =>
+  withFigure("drag", {}, async (page, figure) => {
+    const chapter = page.locator("#until-the-sharing-breaks");
+    const number = chapter.getByRole("slider", { name: "End of the selected range" });
+    const end = figure.getByRole("slider", { name: "End of sort.6" });
+    assert.equal(await number.innerText(), await end.getAttribute("aria-valuenow"));
+    const before = +(await number.innerText());
+    await number.focus();
+    await page.keyboard.press("ArrowRight");
+    await settled(page);
+    assert.equal(await end.getAttribute("aria-valuenow"), String(before + 1));
+    assert.equal(await number.innerText(), String(before + 1));
+    await figure.getByRole("button", { name: "Undo", exact: true }).click();
+    await settled(page);
+    assert.equal(await number.innerText(), String(before));
+    const term = chapter.getByRole("button", { name: "sort.6", exact: true });
+    assert.equal(await figure.locator(".timeline .band.lit").count(), 0);
+    await term.hover();
+    assert.equal(await figure.locator(".timeline .band.lit").count(), 1);
+    await figure.locator(".timeline .band.selected").scrollIntoViewIfNeeded();
+    const band = await figure.locator(".timeline .band.selected").boundingBox();
+    await page.mouse.move(band.x + band.width / 2, band.y + band.height / 2);
+    await settled(page);
+    assert.match(await term.getAttribute("class"), /\blit\b/);
+  }));
+
+test("touching: the names in the prose light their marks", () =>
+  withFigure("touch", {}, async (page, figure) => {
+    await page.locator("#the-one-exception").getByRole("button", { name: "later", exact: true }).first().hover();
+    await settled(page);
+    assert.ok((await figure.locator(".band.lit").count()) > 0);
+  }));
+
 test("touching: every operation on both backends as natively, chosen in the table by keys", () =>
   withFigure("touch", {}, async (page, figure) => {
     const cells = figure.locator(".verdict-cell");
@@ -123,6 +156,19 @@ test("spaces: three programs as natively; a prediction and the puzzle", () =>
     assert.match(offload.spaces, /\b5:262144\b/);
     assert.equal(await said(figure, "why"), offload.why);
     assert.match(await puzzle(page, "exchange"), /^Not yet\. /);
+  }));
+
+test("spaces: a name in the prose brings up its program", () =>
+  withFigure("spaces", {}, async (page, figure) => {
+    const term = page.locator("#colour-is-a-memory-space").getByRole("button", { name: "copy-start.2{0}", exact: true });
+    await term.click();
+    await settled(page);
+    assert.equal(await figure.locator(".spaces").getAttribute("data-spaces"), golden.spaces[2].spaces);
+    assert.equal(await term.getAttribute("aria-pressed"), "true");
+    assert.equal(await said(figure, "why"), golden.spaces[2].why);
+    await figure.getByRole("button", { name: "Undo", exact: true }).click();
+    await settled(page);
+    assert.equal(await figure.locator(".spaces").getAttribute("data-spaces"), golden.spaces[0].spaces);
   }));
 
 const OPEN = "#v2/touch/drag=m=varied_temp_sizes;v.ticks=1&touch=m=varied_temp_sizes;p.op=!while;table&spaces=m=varied_temp_sizes;p.program=!gpu;table";

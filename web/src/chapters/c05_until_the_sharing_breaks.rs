@@ -47,8 +47,8 @@ mod view {
     use crate::fragmentation::Packed;
     use crate::modules::shipped;
     use crate::scene;
-    use crate::state::{Source, State};
-    use crate::teach::{Predict, Puzzle, PuzzleResult, Rule};
+    use crate::state::{End, Source, State};
+    use crate::teach::{Predict, Puzzle, PuzzleResult, Rule, Scrub, Term};
     use crate::views::drawn::Drawn;
     use crate::workbench::{Shared, Workbench, use_workbench};
     use assigner::words::{bytes, difference};
@@ -67,6 +67,16 @@ mod view {
             let base = wb.base.get()?;
             breaking::pulled(&base, named.get().and_then(|n| base.find(n)).or_else(|| base.suggest())?)
         });
+        // What the prose speaks of: the selected value, or else the one that the story begins with.
+        let spoken = Memo::new(move |_| wb.selected.get().or_else(|| wb.find(&pulled.get()?.name)));
+        let range = move || {
+            let value = spoken.get()?;
+            wb.run.with(|r| r.as_ref()?.picture.item(value).map(|i| (value, i.start, i.end)))
+        };
+        let spoken_name = move || {
+            let value = spoken.get()?;
+            wb.base.with(|b| Some(b.as_ref()?.original.picture.item(value)?.name.clone()))
+        };
         let question = move || {
             pulled.get().map_or_else(
                 || "A value's end is pulled until a sharing breaks. What does the heap do?".to_owned(),
@@ -104,7 +114,21 @@ mod view {
             </p>
             <p>
                 "The marks beyond the end of the selected range say at which step which sharing breaks, before you get "
-                "there. Pull the end, or use the arrow keys: the packing runs again at every step."
+                "there. Pull the end, or use the arrow keys: the packing runs again at every step. Here, too: "
+                <Term wb value=Signal::derive(move || spoken_name().unwrap_or_default()) /> " is wanted until step "
+                <Scrub
+                    label="End of the selected range"
+                    value=Signal::derive(move || range().map_or(0, |(_, _, end)| i64::from(end)))
+                    min=Signal::derive(move || range().map_or(0, |(_, start, _)| i64::from(start)))
+                    max=Signal::derive(move || wb.run.with(|r| r.as_ref().map_or(0, |r| i64::from(r.picture.last()))))
+                    set=Callback::new(move |to| {
+                        if let Some((value, ..)) = range() {
+                            wb.move_end(value, End::End, to);
+                        }
+                    })
+                    settle=Callback::new(move |()| wb.settle())
+                />
+                "."
             </p>
             <Predict
                 wb

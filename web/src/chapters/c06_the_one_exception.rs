@@ -36,7 +36,7 @@ mod view {
     use crate::modules::FIRST_ID;
     use crate::scene;
     use crate::state::{Source, State};
-    use crate::teach::{Predict, Puzzle, PuzzleResult, Rule};
+    use crate::teach::{Predict, Puzzle, PuzzleResult, Rule, Term};
     use crate::touching::{self, Answer, Line, OPS, Op, Setting, Verdict};
     use crate::views::drawn::Drawn;
     use crate::workbench::{Shared, Workbench, use_workbench};
@@ -87,6 +87,15 @@ mod view {
         wb.say_with(move || {
             answer.with_untracked(|a| a.as_ref().map(|a| a.words.clone())).unwrap_or_default()
         });
+        let term = move |name: &'static str, number: fn(&touching::Answer) -> u32| {
+            view! {
+                <Term
+                    wb
+                    value=Signal::derive(move || name.to_owned())
+                    number=Signal::derive(move || answer.with(|a| a.as_ref().map(|a| number(a))))
+                />
+            }
+        };
         let options = ["On both", "On GPU only", "On CPU only", "On neither"];
         let predicted = move || {
             let (cpu, gpu) = on_both()?;
@@ -116,9 +125,8 @@ mod view {
         view! {
             <p>
                 "A range is closed at both ends: a value is wanted at the step that writes it and at the step that reads it "
-                "last. So where one instruction reads " <span class="code">"early"</span> " for the last time and writes "
-                <span class="code">"later"</span>
-                ", both are wanted at that one step, and two values that are wanted at once need two addresses. But an "
+                "last. So where one instruction reads " {term("early", |a| a.early)} " for the last time and writes "
+                {term("later", |a| a.later)} ", both are wanted at that one step, and two values that are wanted at once need two addresses. But an "
                 "addition reads each number before it writes the sum of it. If it writes the sum where the number was, "
                 "nothing is lost. For such instructions XLA makes the one exception to its rule: the later value may stand "
                 "where the earlier one stood. A matrix product, which still needs the first row when it has written the "

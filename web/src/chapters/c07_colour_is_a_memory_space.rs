@@ -38,7 +38,7 @@ mod view {
     use crate::modules::FIRST_ID;
     use crate::scene;
     use crate::state::{Selection, Source, State};
-    use crate::teach::{Predict, Puzzle, PuzzleResult, Rule};
+    use crate::teach::{Predict, Puzzle, PuzzleResult, Rule, Term};
     use crate::views::drawn::Drawn;
     use crate::workbench::{Workbench, use_workbench};
     use assigner::words::{bytes, grouped};
@@ -48,6 +48,18 @@ mod view {
     /// The program on screen.
     fn program(wb: Workbench) -> usize {
         wb.state.with(|s| PROGRAMS.iter().position(|p| s.word("program") == Some(p.id)).unwrap_or(0))
+    }
+
+    /// The state with another program on screen.
+    fn with_program(wb: Workbench, n: usize) -> State {
+        let mut next = wb.state.get_untracked();
+        next.selection = Selection::Suggested;
+        if n == 0 {
+            next.params.remove("program");
+        } else {
+            next.params.insert("program".to_owned(), PROGRAMS[n].id.into());
+        }
+        next
     }
 
     fn opened(wb: Workbench) -> Option<&'static Opened> {
@@ -79,6 +91,22 @@ mod view {
     pub fn chapter() -> AnyView {
         let wb = Workbench::for_figure("spaces", State::new(Source::Shipped(FIRST_ID.to_owned())));
         wb.say_with(move || why(wb).or_else(|| Some(colours::sentence(opened(wb)?))).unwrap_or_default());
+        // A value of a program, in prose: it is lit while that program is on screen, and a press shows it.
+        let term = move |n: usize, name: &'static str| {
+            let find = move || colours::opened(n).and_then(|o| o.find(name));
+            view! {
+                <Term
+                    wb
+                    value=Signal::derive(move || name.to_owned())
+                    number=Signal::derive(move || if wb.awake.get() && program(wb) == n { find() } else { None })
+                    choose=Callback::new(move |()| {
+                        let mut next = with_program(wb, n);
+                        next.selection = find().map_or(Selection::Suggested, Selection::Value);
+                        wb.set(next);
+                    })
+                />
+            }
+        };
         let sizes = move || flags().map(|(_, sum)| [4, sum, 3 * 512, 3 * 16384]);
         let check = move || {
             let n = program(wb);
@@ -158,10 +186,10 @@ mod view {
                 ": what the GPUs exchange has to be registered with the others, so it gets a slab of its own, and the colour is "
                 "given to a whole buffer if any of its values takes part in an exchange. On TPU, S(1) is the vector memory, and "
                 "what goes there was decided before, with exact addresses, by " <dfn>"memory space assignment"</dfn>
-                ": buffer assignment takes that slab as it comes. S(2) has the flags of copies; in S(6) we see single numbers "
-                "that steer the program. S(5) is the host's memory, where a program puts away arrays for which the device has "
-                "no room: the third program does that with two, one after the other, and in the host's slab, too, the second "
-                "stands where the first stood. XLA's memory usage report has a name for each number, the same names whatever "
+                ": buffer assignment takes that slab as it comes. S(2) has the flags of copies, such as " {term(0, "copy-start{2}")}
+                "; in S(6) we see single numbers that steer the program, such as " {term(0, "select_n.0")} ". S(5) is the host's memory, where a program puts away arrays for which the device has "
+                "no room: the third program does that with " {term(2, "copy-start{0}")} " and then with "
+                {term(2, "copy-start.2{0}")} ", and in the host's slab, too, the second stands where the first stood. XLA's memory usage report has a name for each number, the same names whatever "
                 "the machine: it calls the host's memory " <span class="code">"cmem"</span> ", and collective memory "
                 <span class="code">"vmem"</span> ". "
                 <Rule section="8.1" />
@@ -177,14 +205,7 @@ mod view {
         let sentence = move || opened(wb).map(colours::sentence).unwrap_or_default();
         let choose = move |e: Event| {
             let id = event_target_value(&e);
-            let mut next = wb.state.get_untracked();
-            next.selection = Selection::Suggested;
-            if id == PROGRAMS[0].id {
-                next.params.remove("program");
-            } else {
-                next.params.insert("program".to_owned(), id.as_str().into());
-            }
-            wb.set(next);
+            wb.set(with_program(wb, PROGRAMS.iter().position(|p| p.id == id).unwrap_or(0)));
         };
         let values = move || {
             let mut items: Vec<(u32, String, u32)> = opened(wb)

@@ -23,7 +23,8 @@ pub fn spaces(picture: &Picture, spaces: &[Space], selected: Option<u32>, width:
         let y = |address: u64| bottom - address as f64 * scale;
         let id = 1000 * n as u32;
         let full = format!("S({}), {}", space.color, space.name);
-        scene.text(Layer::Axis, id, (steps.left, top - 9.0), Anchor::Start, fit(&full, across)).class = "top";
+        scene.text(Layer::Axis, id, (steps.left, top - 9.0), Anchor::Start, fit(&full, across)).class =
+            "kind";
         scene.rect(Layer::Ground, id, (steps.left, top), (across, bottom - top));
         let lines = space.bytes / space.alignment.max(1);
         if lines <= MOST_LINES {

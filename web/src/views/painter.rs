@@ -9,6 +9,10 @@ use web_sys::{Document, Element, SvgElement};
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 
+/// No more marks than this glide at once: where all of them move it is the scale that changed, and nothing is to be learnt
+/// from the movement.
+const MOST_GLIDING: usize = 40;
+
 /// A drawn mark.
 struct Drawn {
     element: SvgElement,
@@ -56,6 +60,11 @@ impl Painter {
             set(&self.svg, "width", &w);
             set(&self.svg, "height", &h);
         }
+        let falls = |mark: &&Mark| {
+            let drawn = self.marks.get(&(mark.layer, mark.id));
+            glides(mark.layer) && drawn.is_some_and(|d| (d.mark.y - mark.y).abs() > 0.01)
+        };
+        let may_glide = scene.marks.iter().filter(falls).nth(MOST_GLIDING).is_none();
         for mark in &scene.marks {
             let key = (mark.layer, mark.id);
             let same_form = self
@@ -68,12 +77,12 @@ impl Painter {
                 }
                 let Some(element) = self.create(mark) else { continue };
                 let mut drawn = Drawn { element, mark: mark.clone(), seen: self.turn, glide: "" };
-                update(&mut drawn, mark, true, self.lit);
+                update(&mut drawn, mark, true, false, self.lit);
                 self.marks.insert(key, drawn);
             } else if let Some(drawn) = self.marks.get_mut(&key) {
                 drawn.seen = self.turn;
                 if drawn.mark != *mark {
-                    update(drawn, mark, false, self.lit);
+                    update(drawn, mark, false, may_glide, self.lit);
                 }
             }
         }
@@ -121,13 +130,13 @@ fn glides(layer: Layer) -> bool {
     matches!(layer, Layer::Band | Layer::RowMark | Layer::Label | Layer::Padding)
 }
 
-fn update(drawn: &mut Drawn, new: &Mark, is_new: bool, lit: Option<u32>) {
+fn update(drawn: &mut Drawn, new: &Mark, is_new: bool, may_glide: bool, lit: Option<u32>) {
     let Drawn { element, mark: old, glide, .. } = drawn;
     let differs = |of: fn(&Mark) -> f64| is_new || (of(old) - of(new)).abs() > 0.01;
     let (across, down) = (differs(|m| m.x), differs(|m| m.y));
     let formed = is_new || old.form != new.form;
     let class = |m: &Mark| (m.layer, m.hue, m.class, m.value.is_some());
-    let falls = down && !is_new && glides(new.layer);
+    let falls = down && may_glide && glides(new.layer);
     if is_new || falls || class(old) != class(new) {
         if falls {
             // Across is set at once, because the pointer leads it. Up and down is shown as a movement from where it was: an
