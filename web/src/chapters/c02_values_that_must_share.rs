@@ -140,7 +140,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="The values one under the other, and at their right what binds them: one line a rule that applies, numbered as below. One colour is one group. Go back and forward through the rules; put a copy in, or take one out, and the rules are asked again."
-                reserve=[660, 980, 1200]
+                reserve=[636, 893, 1142]
                 table=ShareTable
             >
                 <Sharing />

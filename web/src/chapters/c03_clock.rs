@@ -176,7 +176,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="Time runs downwards. A coloured line is a value, from where it is written to where it is read last, with a dark mark at each reader. To the right, the bytes alive at each step. Drag an instruction, or choose one and use the buttons or the arrow keys; the shaded rows are those at which it may stand."
-                reserve=[640, 660, 720]
+                reserve=[602, 621, 732]
                 table=move || view! { <Steps now /> }
             >
                 <Clock now />

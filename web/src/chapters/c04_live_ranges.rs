@@ -126,7 +126,7 @@ mod view {
                 wb
                 title=PAIR_TITLE
                 caption="Two values, one column a step. The shaded columns are the steps at which both are alive; small dark marks are reads. Choose others from the lists or by clicking in the overview."
-                reserve=[560, 580, 640]
+                reserve=[680, 702, 850]
             >
                 <Pair />
             </Figure>
@@ -175,7 +175,7 @@ mod view {
                 wb=chain
                 title=CHAIN_TITLE
                 caption="All values of one buffer, in the order of time. A hollow mark beyond the end of a range is a reader that the range was cut away from: by then another name stands for the same bytes."
-                reserve=[430, 430, 470]
+                reserve=[357, 365, 400]
             >
                 <Chain />
             </Figure>

@@ -77,6 +77,10 @@ mod view {
             let value = spoken.get()?;
             wb.base.with(|b| Some(b.as_ref()?.original.picture.item(value)?.name.clone()))
         };
+        // A button has a name, also while its module is not there yet.
+        let spoken_name = move || {
+            spoken_name().or(named.get().map(str::to_owned)).unwrap_or_else(|| "the value".to_owned())
+        };
         let question = move || {
             pulled.get().map_or_else(
                 || "A value's end is pulled until a sharing breaks. What does the heap do?".to_owned(),
@@ -115,7 +119,7 @@ mod view {
             <p>
                 "The marks beyond the end of the selected range say at which step which sharing breaks, before you get "
                 "there. Pull the end, or use the arrow keys: the packing runs again at every step. Here, too: "
-                <Term wb value=Signal::derive(move || spoken_name().unwrap_or_default()) /> " is wanted until step "
+                <Term wb value=Signal::derive(spoken_name) /> " is wanted until step "
                 <Scrub
                     label="End of the selected range"
                     value=Signal::derive(move || range().map_or(0, |(_, _, end)| i64::from(end)))
@@ -142,7 +146,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="Above, live ranges: a row a buffer, the steps across. Below or beside, the heap: addresses upwards. Whatever stood elsewhere before leaves a dotted ghost."
-                reserve=[1270, 1820, 2500]
+                reserve=[1332, 2224, 2967]
             >
                 <Exhibit />
                 <Packers />

@@ -169,7 +169,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="Choose the instruction that reads early for the last time and writes later. A module of a few lines is made of it, and the whole engine runs on it. Above, the two ranges; the lane is the step in which they touch. Below, the heap."
-                reserve=[1420, 1480, 2080]
+                reserve=[1180, 1494, 1566]
                 table=TouchTable
             >
                 <Touching />

@@ -170,7 +170,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="One slab a memory space, each on its own scale: steps across, addresses upwards. The thin lines are where a place may begin. Choose a value to see why it is there."
-                reserve=[1130, 1230, 1560]
+                reserve=[902, 944, 1250]
                 table=SpacesTable
             >
                 <Spaces />

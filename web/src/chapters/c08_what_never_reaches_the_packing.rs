@@ -136,7 +136,7 @@ mod view {
                 wb=sort
                 title=SORT_TITLE
                 caption="Choose a value, then a bin; or drag it there; or press 1 to 7 on it. Above, a square for each buffer of the module, in the bin where it ended up."
-                reserve=[800, 1040, 1460]
+                reserve=[816, 1011, 1454]
                 table=SortTable
             >
                 <Sort />
@@ -158,7 +158,7 @@ mod view {
                 wb=log
                 title=LOG_TITLE
                 caption="Left, the decisions in XLA's order; right, the allocations with what stands in them so far. Hover a line or a block to see both."
-                reserve=[450, 740, 800]
+                reserve=[441, 732, 781]
                 table=LogTable
             >
                 <DecisionLog />

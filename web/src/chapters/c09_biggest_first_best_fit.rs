@@ -151,7 +151,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="The line is the heap's addresses. Coloured: taken while the value is wanted. Hatched: free. Step forward and back; the line of the algorithm that is being done is marked."
-                reserve=[760, 1210, 1540]
+                reserve=[793, 1200, 1504]
                 table=StepTable
             >
                 <PlacementFigure />

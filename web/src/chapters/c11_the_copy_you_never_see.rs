@@ -146,7 +146,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="A program as it was before the pass, and what each phase made of it. At the right, for the chosen copy, how long the old value is wanted and where the new one would be written over it, from top to bottom; the frame is where both are. Change what is read, and when, and the pass runs again."
-                reserve=[780, 950, 1300]
+                reserve=[753, 865, 1270]
                 table=CopyTable
             >
                 <Phases />

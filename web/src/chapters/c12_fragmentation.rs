@@ -208,7 +208,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="One bar for the heap: what is alive at once, what the packer loses, what alignment adds. Below, the same buffers packed by each of XLA's packers, all on the same axes."
-                reserve=[720, 1075, 1630]
+                reserve=[709, 1127, 1573]
                 table=GapTable
             >
                 <Gaps />

@@ -137,7 +137,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="Go through the lines with the pointer or the arrow keys: each says what it means, and what it is about is lit in the pictures. Press a bar or a block, and its lines are marked."
-                reserve=[690, 1220, 1480]
+                reserve=[679, 1214, 1408]
                 table=FilesTable
             >
                 <FilesFigure />
