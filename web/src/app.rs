@@ -130,8 +130,8 @@ fn Made() -> impl IntoView {
                 "written from documents and from what XLA writes when it runs, never from its source. Its judge is XLA itself: "
                 "some three hundred programs were compiled for CPU and for an H100 with jaxlib 0.10.2, and for TPU v3, v5e and "
                 "v6e with libtpu 0.0.52, and the engine has to give the same four files (chapter 13), byte for byte, and on CPU "
-                "and GPU the same decisions in the same order. The programs in the figures are such programs, as compiled; only "
-                "the small ones in chapters 6 and 10 were written to make a point."
+                "and GPU the same decisions in the same order. The large programs in the figures are such programs, as "
+                "compiled; small ones that were written to make a point show their text."
             </p>
             <p>
                 "What is not compared: the order in which the readers of a value are listed, and on TPU what memory space "
