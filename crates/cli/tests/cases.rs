@@ -443,6 +443,10 @@ fn out_of_memory_at_compile_time() {
         &[],
         &["Donate all 20 arguments that fit outputs: saves 21,474,836,480 B (20.0 GiB)"],
     );
+    // What memory space assignment placed stays where it is, or the program would not be right to begin with.
+    let advice = json_of("advise", case, "tpu/attention_train", &["--trials", "12"]);
+    let number = |field: &str| advice[field].as_u64().expect("a number");
+    assert!(advice["unproved"] == false && number("spoilt") < number("tried"), "{advice}");
     check(
         "peak",
         case,

@@ -5,11 +5,14 @@ use crate::copies::{Copy, CopyKind, copies, trace};
 use crate::donation::{State, WhyNot, donation};
 use crate::hold::hold;
 use crate::peak::{Peak, groups, peak};
-use crate::study::{Program, Study};
+use crate::study::{Program, Role, Source, Study, name_at};
 use analysis::{Backend, Facts, Orders, Position, Target};
 use assigner::words::both;
 use assigner::{Assignment, Options};
 use checker::{Plan, Verdict};
+use dumps::read::{
+    AllocationRecord, BufferAssignmentFile, PlacedRecord, ShortValue, Size as Bytes, ValueName,
+};
 use hlo::{Alias, AliasKind, ComputationId, InstructionId, Module, Opcode, Shape, ShapeIndex};
 use std::collections::HashSet;
 
@@ -88,13 +91,17 @@ pub struct Advised {
     pub spoilt: usize,
     /// How many were left untried for want of effort.
     pub untried: usize,
+    /// Set if the program as it is could not be proved right, so that no change could be, either; then nothing was tried.
+    pub is_unproved: bool,
 }
 
 /// Tries single changes. `go_on` is told how many are done, of how many, and ends the search with `false`. Needs the
 /// program.
 pub fn advise(study: &Study, effort: Effort, go_on: &mut dyn FnMut(usize, usize) -> bool) -> Advised {
     let Some(program) = &study.program else { return Advised::default() };
-    let trial = Trial::new(program, study);
+    let Some(trial) = Trial::new(program, study) else {
+        return Advised { is_unproved: true, ..Advised::default() };
+    };
     let Some(before) = trial.measure(&program.module) else { return Advised::default() };
     let mut candidates = candidates(study, program);
     let cost = program.module.instructions.len().max(1) as u64;
@@ -161,24 +168,35 @@ struct Size {
 /// How changed programs are measured: all in the same way, with guessed orders, so that they compare.
 struct Trial {
     target: Target,
-    options: Options,
-    /// What the checker says of the program as it is; changes may not make it worse.
+    /// What memory space assignment placed, where XLA's own assignment tells it.
+    placed: Option<BufferAssignmentFile>,
+    /// How many values the program loses as it is; changes may not make it more.
     forced: usize,
 }
 
 impl Trial {
-    fn new(program: &Program, study: &Study) -> Self {
-        let mut out = Self { target: program.facts.target.clone(), options: Options::default(), forced: 0 };
-        if let Some((assignment, _)) = &study.ours {
-            out.forced = check(&program.module, &program.facts, assignment).unwrap_or(0);
-        }
-        out
+    /// `None` if the program as it is cannot be proved right: then no change can be, either.
+    fn new(program: &Program, study: &Study) -> Option<Self> {
+        let mut out = Self { target: program.facts.target.clone(), placed: placed(study), forced: 0 };
+        let (facts, assignment) = out.assigned(&program.module)?;
+        out.forced = check(&program.module, &facts, &assignment)?;
+        Some(out)
     }
 
     fn assigned(&self, module: &Module) -> Option<(Facts, Assignment)> {
         let orders = Orders::guess(module, &self.target);
         let facts = Facts::new(module, orders, self.target.clone()).ok()?;
-        let (assignment, _) = assigner::assign(module, &facts, &facts.ranges, &self.options);
+        let mut options = Options::default();
+        if let Some(file) = &self.placed {
+            // What a change has taken away needs no place.
+            let known: HashSet<ValueName> = facts.values().map(|v| name_at(module, v.defined_at())).collect();
+            let mut file = file.clone();
+            for a in &mut file.allocations {
+                a.values.retain(|p| known.contains(&p.value.name));
+            }
+            options.presets = dumps::presets_of(module, &facts, &file).ok()?;
+        }
+        let (assignment, _) = assigner::assign(module, &facts, &facts.ranges, &options);
         Some((facts, assignment))
     }
 
@@ -193,6 +211,31 @@ impl Trial {
         let forced = check(module, &facts, &assignment)?;
         (forced <= self.forced && !returns_read_only(module, &facts)).then(|| size(&assignment))
     }
+}
+
+/// The temporaries of XLA's own assignment on the TPU, as the file has them.
+fn placed(study: &Study) -> Option<BufferAssignmentFile> {
+    if study.source != Source::Dump || study.backend != Some(Backend::Tpu) {
+        return None;
+    }
+    let allocations = study.slabs.iter().enumerate().filter(|(_, s)| s.role == Role::Temp).map(|(i, s)| {
+        let values = study.rows.iter().filter(|r| r.slab == i).map(|r| PlacedRecord {
+            value: ShortValue { name: r.name.clone(), ..ShortValue::default() },
+            size: r.size,
+            offset: r.offset,
+            shape: r.shape.clone(),
+            line: 0,
+        });
+        AllocationRecord {
+            number: s.number,
+            size: Bytes { bytes: s.size, is_exact: true },
+            color: s.color,
+            is_preallocated_temp: true,
+            values: values.collect(),
+            ..AllocationRecord::default()
+        }
+    });
+    Some(BufferAssignmentFile { allocations: allocations.collect(), ..BufferAssignmentFile::default() })
 }
 
 /// Is a part of the result an argument that is not donated, or a constant? XLA returns a copy of it (11.5, 3).

@@ -65,6 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             "tried": found.tried,
             "spoilt": found.spoilt,
             "untried": found.untried,
+            "unproved": found.is_unproved,
             "copies_removed_by": removes,
             "notes": notes_in_json(&study, &notes),
             "numbers": numbers,
@@ -73,7 +74,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         return say(&format!("{out}\n"));
     }
     let mut out = String::new();
-    if found.advice.is_empty() {
+    if found.is_unproved {
+        out += "The program as it is cannot be proved right by the checker, so no change was tried.\n";
+    } else if found.advice.is_empty() {
         out += "No single change that was tried saves anything.\n";
     } else {
         out += "What would help most, each change by itself, with the program run again:\n";
