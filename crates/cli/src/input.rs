@@ -73,6 +73,8 @@ struct Input {
     bytes: Vec<u8>,
     /// The protocol buffer beside its text, if a folder has it.
     proto: Option<Vec<u8>>,
+    /// XLA's own assignment beside it.
+    assignment: Option<String>,
 }
 
 /// Is the file an archive, perhaps gzipped?
@@ -93,6 +95,8 @@ fn is_archive(path: &Path) -> std::io::Result<bool> {
 pub(crate) struct Program {
     pub(crate) module: Module,
     pub(crate) facts: Facts,
+    /// What memory space assignment placed, where the folder tells it.
+    pub(crate) presets: Vec<assigner::Preset>,
 }
 
 /// Reads a file, or standard input for `-`, and unpacks it if it is gzipped.
@@ -183,13 +187,20 @@ impl ModuleArguments {
     /// The bytes of the module: of a file, or of the module in a folder or an archive that is meant.
     fn input(&self) -> Result<Input, Failure> {
         let Some(opened) = self.folder()? else {
-            return Ok(Input { bytes: read_bytes(&self.module)?, proto: None });
+            return Ok(Input { bytes: read_bytes(&self.module)?, proto: None, assignment: None });
         };
         let entry = &opened.modules[self.picked(&opened)?];
         let bytes_of = |i: usize| opened.files[i].bytes.clone();
+        let has_assignment =
+            |i: &&usize| matches!(opened.files[**i].kind, opening::Kind::Dump(s) if s.assignment);
+        let assignment = entry
+            .dumps
+            .iter()
+            .find(has_assignment)
+            .map(|i| String::from_utf8_lossy(&opened.files[*i].bytes).into_owned());
         match (entry.hlo, entry.proto) {
-            (Some(hlo), proto) => Ok(Input { bytes: bytes_of(hlo), proto: proto.map(bytes_of) }),
-            (None, Some(proto)) => Ok(Input { bytes: bytes_of(proto), proto: None }),
+            (Some(hlo), proto) => Ok(Input { bytes: bytes_of(hlo), proto: proto.map(bytes_of), assignment }),
+            (None, Some(proto)) => Ok(Input { bytes: bytes_of(proto), proto: None, assignment }),
             (None, None) => Err(Failure(format!(
                 "{}: no text of {}, expected the file that ends in after_optimizations.txt",
                 self.module.display(),
@@ -361,7 +372,7 @@ impl ModuleArguments {
 
     /// Analyses what was read already.
     pub(crate) fn program_of(&self, bytes: &[u8]) -> Result<Program, Failure> {
-        self.program_from(&Input { bytes: bytes.to_vec(), proto: None })
+        self.program_from(&Input { bytes: bytes.to_vec(), proto: None, assignment: None })
     }
 
     fn program_from(&self, input: &Input) -> Result<Program, Failure> {
@@ -381,7 +392,12 @@ impl ModuleArguments {
             Facts::new(&module, orders, target)
         };
         match facts {
-            Ok(facts) => Ok(Program { module, facts }),
+            Ok(facts) => {
+                // What memory space assignment placed stands beside the module already.
+                let presets =
+                    input.assignment.as_ref().and_then(|text| dumps::presets(&module, &facts, text).ok());
+                Ok(Program { module, facts, presets: presets.map(|p| p.0).unwrap_or_default() })
+            }
             Err(e) => Err(self.failure(&module, e.instruction(), &e.describe(&module))),
         }
     }
@@ -467,9 +483,10 @@ impl AssignmentArguments {
             }
             return Ok(options);
         };
-        if let Some(path) = &self.presets {
-            options.presets = crate::presets::read(path, program)?;
-        }
+        options.presets = match &self.presets {
+            Some(path) => crate::presets::read(path, program)?,
+            None => program.presets.clone(),
+        };
         for name in &self.must_not_live_out {
             let found = program.facts.values().find(|v| program.facts.label(&program.module, v.id) == *name);
             match found {

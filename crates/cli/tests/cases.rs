@@ -443,6 +443,14 @@ fn out_of_memory_at_compile_time() {
         &[],
         &["Donate all 20 arguments that fit outputs: saves 21,474,836,480 B (20.0 GiB)"],
     );
+    check("why", case, "tpu/attention_train", &["fusion.27{1}"], &["In the heap of"]);
+    check(
+        "why",
+        case,
+        "tpu/attention_train",
+        &["copy-start{0}"],
+        &["It was placed before the assignment began."],
+    );
     // What memory space assignment placed stays where it is, or the program would not be right to begin with.
     let advice = json_of("advise", case, "tpu/attention_train", &["--trials", "12"]);
     let number = |field: &str| advice[field].as_u64().expect("a number");

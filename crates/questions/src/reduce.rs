@@ -46,9 +46,9 @@ impl std::fmt::Display for ReduceError {
 impl std::error::Error for ReduceError {}
 
 /// What has to stay as it is.
-struct Question<'a> {
+struct Question {
     target: Target,
-    options: &'a Options,
+    options: Options,
     pair: [ValueName; 2],
     verdict: Verdict,
 }
@@ -61,7 +61,7 @@ struct Verdict {
 }
 
 /// Looks for a small program in which two values share, or do not, for the same reason. `effort` is the number of
-/// instructions that may be looked at in all trials together; `go_on` is told how many instructions are left and ends the
+/// instructions that may be looked at in all trials together, without presets, which name values of the module as it was; `go_on` is told how many instructions are left and ends the
 /// search with `false`.
 pub fn reduce(
     module: &Module,
@@ -74,7 +74,8 @@ pub fn reduce(
     let start = again(module, &HashSet::new()).map_err(ReduceError::Broken)?;
     let mut question = Question {
         target: target.clone(),
-        options,
+        // Both name values by numbers, which change with each step.
+        options: Options { presets: Vec::new(), must_not_live_out: Vec::new(), ..options.clone() },
         pair,
         verdict: Verdict { shares: false, reason: "", detail: "" },
     };
@@ -97,7 +98,7 @@ pub fn reduce(
     })
 }
 
-impl Question<'_> {
+impl Question {
     /// Do the two share in this program, and why? `None` if one of them is not there, or nothing can be said.
     fn ask(&self, module: &Module) -> Option<Verdict> {
         let orders = Orders::guess(module, &self.target);
@@ -106,7 +107,7 @@ impl Question<'_> {
             facts.values().find(|v| name_at(module, v.defined_at()) == *name).map(|v| v.id)
         };
         let pair = [find(&self.pair[0])?, find(&self.pair[1])?];
-        let (assignment, decisions) = assigner::assign(module, &facts, &facts.ranges, self.options);
+        let (assignment, decisions) = assigner::assign(module, &facts, &facts.ranges, &self.options);
         let e = explain(module, &facts, &facts.ranges, (&assignment, &decisions), pair);
         let detail = match &e.reason {
             Reason::Refused { refusal, .. } => refusal.name(),
@@ -123,7 +124,7 @@ impl Question<'_> {
 }
 
 struct Search<'a, 'b> {
-    question: &'a Question<'a>,
+    question: &'a Question,
     best: Module,
     tried: usize,
     left: u64,
