@@ -552,7 +552,7 @@ pub fn predicted() -> Option<Answer> {
     answer(&Setting::default().turn(n))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
     use crate::state::Source;

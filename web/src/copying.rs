@@ -658,7 +658,7 @@ pub fn names(all: &[String]) -> String {
     list(all, 6)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
     use crate::state::Source;

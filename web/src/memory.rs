@@ -618,7 +618,7 @@ pub fn place_words(allocation: &Allocation) -> String {
     )
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
 
