@@ -4,6 +4,7 @@ pub(crate) mod advise;
 pub(crate) mod assign;
 pub(crate) mod budget;
 pub(crate) mod check;
+pub(crate) mod collective;
 pub(crate) mod copies;
 pub(crate) mod deallocate;
 pub(crate) mod decisions;

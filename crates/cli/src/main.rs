@@ -51,6 +51,8 @@ enum Command {
     Deallocate(commands::deallocate::Arguments),
     /// Copy or remap: the cutoff for the slices of a command buffer
     Remap(commands::remap::Arguments),
+    /// Collective memory: ranks agree on what to make reachable, or say why they cannot
+    Collective(commands::collective::Arguments),
     /// Packs a trace of heap events: offsets out
     Pack(commands::pack::Arguments),
     /// Lists what is alive when most is, by value, by origin and in the heap
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
         Command::MemorySpace(a) => commands::memory_space::run(&a),
         Command::Deallocate(a) => commands::deallocate::run(&a),
         Command::Remap(a) => commands::remap::run(&a),
+        Command::Collective(a) => commands::collective::run(&a),
         Command::Pack(a) => commands::pack::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
         Command::Advise(a) => commands::advise::run(&a),

@@ -29,7 +29,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target {
         name: "text",
         body: hlo::fuzzing::read_print_read,
@@ -54,6 +54,12 @@ pub const TARGETS: [Target; 9] = [
         name: "deallocation",
         body: deallocation::fuzzing::check_bytes,
         seeds: &[".mlir"],
+        in_tests: 400,
+    },
+    Target {
+        name: "collective",
+        body: collective::fuzzing::check_bytes,
+        seeds: &[".scenario.json"],
         in_tests: 400,
     },
     Target { name: "assigner", body: whole::assign, seeds: &[], in_tests: 400 },

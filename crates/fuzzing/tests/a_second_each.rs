@@ -31,6 +31,11 @@ fn packing() {
 }
 
 #[test]
+fn collective() {
+    run("collective");
+}
+
+#[test]
 fn deallocation() {
     run("deallocation");
 }
