@@ -66,7 +66,6 @@ mod view {
         let first = || State::new(Source::Shipped(MODULE.to_owned()));
         let sort = Workbench::for_figure("bins", first());
         let mut log_state = first();
-        log_state.view.insert("only".to_owned(), "reuse".into());
         log_state.view.insert("at".to_owned(), LOG_AT.into());
         let log = Workbench::for_figure("log", log_state);
         let cards = cards_of(sort);
