@@ -3,6 +3,8 @@
 //! Data goes one way: the page asks ([`talk`]), the worker answers from what was opened ([`session`]), the page draws. All
 //! but the views knows no browser and is tested natively.
 
+mod compare;
+pub mod export;
 mod map;
 pub mod raster;
 mod rows;
@@ -10,6 +12,7 @@ pub mod session;
 pub mod talk;
 pub mod text;
 pub mod topics;
+mod trial;
 
 pub use rows::space_name;
 

@@ -4,6 +4,7 @@
 //! pass over them and one over the pixels.
 
 use crate::talk::{Kind, MapData};
+use std::fmt::Write as _;
 
 /// What part of the map is seen: steps, and bytes of the allocations laid one behind another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -365,6 +366,58 @@ pub fn most_between(points: &[(u32, u64)], from: f64, to: f64) -> u64 {
         .unwrap_or(0)
 }
 
+/// Most rectangles of a drawing; what is smallest is left out, and that is said in it.
+const MOST_RECTANGLES: usize = 20_000;
+
+/// The window as a drawing: a rectangle for each band. It holds no text of the module.
+#[must_use]
+pub fn svg(
+    (width, height): (f64, f64),
+    map: &MapData,
+    layout: &Layout,
+    window: &Window,
+    palette: &Palette,
+) -> String {
+    let hex = |c: [u8; 3]| format!("#{:02x}{:02x}{:02x}", c[0], c[1], c[2]);
+    let sx = width / (window.to - window.from).max(1e-9);
+    let sy = height / (window.high - window.low).max(1e-9);
+    let mut bands: Vec<(f64, usize, [f64; 4])> = Vec::new();
+    for i in 0..map.row.len() {
+        let Some(base) = layout.base[map.slab[i] as usize] else { continue };
+        let x0 = ((f64::from(map.start[i]) - window.from) * sx).max(0.0);
+        let x1 = ((f64::from(map.last[i]) + 1.0 - window.from) * sx).min(width);
+        let y0 = ((base + map.offset[i] as f64 - window.low) * sy).max(0.0);
+        let y1 = ((base + (map.offset[i] + map.size[i]) as f64 - window.low) * sy).min(height);
+        if x1 > x0 && y1 > y0 {
+            bands.push(((x1 - x0) * (y1 - y0), i, [x0, y0, x1 - x0, y1 - y0]));
+        }
+    }
+    bands.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let left_out = bands.len().saturating_sub(MOST_RECTANGLES);
+    bands.truncate(MOST_RECTANGLES);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\">\n<title>Addresses over time</title>\n<desc>Steps {:.0} to {:.0} to the right, bytes {:.0} to {:.0} downwards. {} bands; {left_out} smaller ones are left out.</desc>\n<rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"{}\"/>\n",
+        window.from,
+        window.to,
+        window.low,
+        window.high,
+        bands.len(),
+        hex(palette.free)
+    );
+    for (_, i, [x, y, w, h]) in bands {
+        let hue = usize::from(map.hue[i]) % 10;
+        _ = writeln!(
+            out,
+            "<rect x=\"{x:.2}\" y=\"{y:.2}\" width=\"{w:.2}\" height=\"{h:.2}\" fill=\"{}\" stroke=\"{}\" stroke-width=\"{:.2}\"/>",
+            hex(palette.fill[hue]),
+            hex(palette.line[hue]),
+            0.5f64.min(w / 4.0).min(h / 4.0)
+        );
+    }
+    out += "</svg>\n";
+    out
+}
+
 /// Finds the band at a point without looking at all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Index {
@@ -536,6 +589,19 @@ mod tests {
         assert_eq!(most_between(&points, 11.0, 60.0), 5);
         assert_eq!(most_between(&points, 95.0, 96.0), 0);
         assert_eq!(most_between(&[], 0.0, 1.0), 0);
+    }
+
+    #[test]
+    fn a_drawing_has_a_rectangle_for_each_band() {
+        let map = map_of(&[(2, 4, 50, 50), (0, 9, 0, 10)], 100, 9);
+        let layout = Layout::new(&map, Shown::All);
+        let window = Window::whole(&map, &layout);
+        let text = svg((100.0, 100.0), &map, &layout, &window, &palette());
+        assert_eq!(text.matches("<rect").count(), 3);
+        assert!(
+            text.contains("x=\"20.00\" y=\"50.00\" width=\"30.00\" height=\"50.00\" fill=\"#c80000\""),
+            "{text}"
+        );
     }
 
     #[test]

@@ -5,11 +5,12 @@
 use crate::map::map;
 use crate::rows::{self, space_name};
 use crate::talk::{
-    Answer, Ask, Chosen, DECISION_KINDS, DecisionLine, Detail, Kind, ModuleLine, Note, Opened, OutOfMemory,
-    Progress, SlabRow, Source, SourceLine, SpaceLine, Words,
+    Answer, Ask, Chosen, DECISION_KINDS, DecisionLine, Detail, Edit, Kind, ModuleLine, Note, Opened,
+    OutOfMemory, Progress, SlabRow, Source, SourceLine, SpaceLine, Trial, Tried, Words,
 };
 use crate::text::{cut, cut_line, pattern};
 use crate::topics;
+use crate::{compare, export, trial};
 use analysis::{Backend, Facts, Orders, Target, ValueId};
 use assigner::Decision;
 use assigner::words::{self, binary, both, grouped};
@@ -32,6 +33,13 @@ pub struct Session {
 struct Current {
     dump: Option<View>,
     ours: Option<View>,
+    /// Ours, with what is being tried.
+    tried: Option<View>,
+    /// What was advised last.
+    advice: Vec<questions::Advice>,
+    /// XLA's assignment, for what memory space assignment placed.
+    placed: Option<dumps::read::BufferAssignmentFile>,
+    headline: Vec<String>,
     text: Text,
 }
 
@@ -110,10 +118,23 @@ impl Session {
                 Some(_) => Answer::Line(Box::new(rows::line(&v.study, row))),
                 None => gone(),
             }),
+            Ask::Named { source, name } => self.with(source, |v| match v.study.find(&name) {
+                Some(row) => Answer::Line(Box::new(rows::line(&v.study, row as u32))),
+                None => gone(),
+            }),
             Ask::Value { source, row } => {
                 self.with(source, |v| detail(v, row).map_or_else(gone, |d| Answer::Value(Box::new(d))))
             }
             Ask::Pair { a, b } => self.pair(&a, &b),
+            Ask::Tree { source, alive_at } => {
+                self.with(source, |v| Answer::Tree(export::tree(&v.study, alive_at)))
+            }
+            Ask::Try(trial) => self.try_out(&trial),
+            Ask::Donations => self.donations(),
+            Ask::Advise => self.advise(tell),
+            Ask::Export { source, what } => self.export(source, &what),
+            Ask::Compare { source, module } => self.compare(source, module as usize),
+            Ask::Reduce { a, b } => self.reduce(&a, &b, tell),
             Ask::Topic { source, topic } => {
                 self.with(source, |v| match topics::answer(&v.study, &v.peak, &topic) {
                     Some(words) => Answer::Words(words),
@@ -135,6 +156,7 @@ impl Session {
         match source {
             Source::Dump => chosen.dump.as_ref(),
             Source::Ours => chosen.ours.as_ref(),
+            Source::Tried => chosen.tried.as_ref(),
         }
     }
 
@@ -257,6 +279,7 @@ impl Session {
         let told_total = loaded.dump.values.as_ref().and_then(|v| v.total);
         let has_dump = loaded.dump.assignment.is_some();
         let has_module = loaded.module.is_some();
+        let placed = loaded.dump.assignment.clone();
         step("Analysing the program and assigning its buffers", 1);
         let mut dump = None;
         let mut ours = None;
@@ -328,7 +351,15 @@ impl Session {
         }
         out.can_try = ours.is_some();
         self.list[module] = out.line.clone();
-        self.chosen = Some(Current { dump, ours, text });
+        self.chosen = Some(Current {
+            dump,
+            ours,
+            tried: None,
+            advice: Vec::new(),
+            placed,
+            headline: out.headline.clone(),
+            text,
+        });
         Ok(out)
     }
 
@@ -403,6 +434,140 @@ impl Session {
         Answer::Decisions { lines, fitting, of: decisions.len() as u32 }
     }
 
+    fn try_out(&mut self, trial: &Trial) -> Answer {
+        let Some(chosen) = &mut self.chosen else { return no_module() };
+        let Some(ours) = &chosen.ours else { return no_module() };
+        let base = trial::Base { study: &ours.study, placed: chosen.placed.as_ref(), advice: &chosen.advice };
+        let run = match trial::run(&base, trial) {
+            Ok(run) => run,
+            Err(why) => return Answer::Failed(cut_line(&why)),
+        };
+        let view = View::new(run.study);
+        let mut words = trial::words(&ours.peak, &view.peak);
+        words.extend(run.sharings.map(|s| cut_line(&s)));
+        let (a, b) = (trial::sums(&ours.peak), trial::sums(&view.peak));
+        let tried = Tried {
+            edits: run.edits,
+            words,
+            total: (a.0, b.0),
+            temp: (a.1, b.1),
+            peak: (a.2, b.2),
+            line: source_line(Source::Tried, &view),
+        };
+        chosen.tried = Some(view);
+        Answer::Tried(Box::new(tried))
+    }
+
+    fn donations(&self) -> Answer {
+        let Some(table) = self.view(Source::Ours).and_then(|v| questions::donation(&v.study)) else {
+            return no_module();
+        };
+        let mut out = Vec::new();
+        for a in &table.arguments {
+            let (parameter, index) = (a.parameter, a.index.0.to_vec());
+            let at = if index.is_empty() { String::new() } else { a.index.to_string() };
+            let what = format!("argument {parameter}{at} {} ({})", cut(&a.name), both(a.bytes));
+            match &a.state {
+                questions::State::Taken { output, .. } => out.push((
+                    a.bytes,
+                    format!("Do not donate {what}, now in output {output}"),
+                    Edit::Undonate { parameter, index },
+                )),
+                questions::State::NotTaken(outputs) => {
+                    let fits = outputs.iter().filter(|(_, w)| *w == questions::WhyNot::Nothing);
+                    out.extend(fits.map(|(o, _)| {
+                        (a.bytes, format!("Donate {what} to output {o}"), donate(parameter, &index, &o.0))
+                    }));
+                }
+                questions::State::NotOffered(fits) => out.extend(fits.iter().take(4).map(|o| {
+                    (a.bytes, format!("Donate {what} to output {o}"), donate(parameter, &index, &o.0))
+                })),
+            }
+        }
+        out.sort_by_key(|c| std::cmp::Reverse(c.0));
+        Answer::Choices(out.into_iter().take(200).map(|(_, words, edit)| (words, edit)).collect())
+    }
+
+    fn advise(&mut self, tell: Tell<'_>) -> Answer {
+        let Some(chosen) = &mut self.chosen else { return no_module() };
+        let Some(ours) = &chosen.ours else { return no_module() };
+        let found = questions::advise(&ours.study, questions::Effort::default(), &mut |done, of| {
+            tell(Progress {
+                stage: "Trying changes".to_owned(),
+                done: done as u64,
+                of: Some(of as u64),
+                ..Progress::default()
+            });
+            true
+        });
+        let changes = found
+            .advice
+            .iter()
+            .enumerate()
+            .map(|(i, a)| (cut_line(&a.words), a.saves, Edit::Advised { number: i as u32 }))
+            .collect();
+        let tried = format!(
+            "{} changes were tried, each by itself with the program run again; {} of them would lose a value, {} were left untried.",
+            grouped(found.tried as u64),
+            grouped(found.spoilt as u64),
+            grouped(found.untried as u64)
+        );
+        chosen.advice = found.advice;
+        Answer::Advised { changes, tried }
+    }
+
+    fn export(&self, source: Source, what: &str) -> Answer {
+        let headline = self.chosen.as_ref().map(|c| c.headline.clone()).unwrap_or_default();
+        self.with(source, |v| match export::file(&v.study, &v.peak, &headline, what) {
+            Some(text) => Answer::File { name: what.to_owned(), text },
+            None => Answer::Failed("This file needs the program, and its text is not there.".to_owned()),
+        })
+    }
+
+    fn compare(&self, source: Source, module: usize) -> Answer {
+        if module >= self.opened.modules.len() {
+            return Answer::Failed("There is no module of that number.".to_owned());
+        }
+        let settings = Settings { no_rerun: true, ..Settings::default() };
+        let other = match Study::of(self.opened.load(module), &settings) {
+            Ok(study) => study,
+            Err(e) => {
+                return Answer::Failed(format!(
+                    "The other module cannot be read: {}.",
+                    cut_line(&e.to_string())
+                ));
+            }
+        };
+        self.with(source, |v| Answer::Sections(compare::words(&v.study, &other)))
+    }
+
+    fn reduce(&self, a: &str, b: &str, tell: Tell<'_>) -> Answer {
+        let Some((_, program, _, _)) = self.ours() else { return no_module() };
+        let mut names = [dumps::read::ValueName::default(), dumps::read::ValueName::default()];
+        for (slot, text) in names.iter_mut().zip([a, b]) {
+            match text.parse() {
+                Ok(name) => *slot = name,
+                Err(e) => return Answer::Failed(e),
+            }
+        }
+        /// Instructions looked at in all trials together: some seconds.
+        const EFFORT: u64 = 4_000_000;
+        let options = assigner::Options::default();
+        let target = &program.facts.target;
+        let found = questions::reduce(&program.module, target, &options, names, EFFORT, &mut |left| {
+            tell(Progress {
+                stage: "Making the module smaller".to_owned(),
+                what: format!("{left} instructions left"),
+                ..Progress::default()
+            });
+            true
+        });
+        match found {
+            Ok(reduced) => Answer::File { name: "reduced.txt".to_owned(), text: reduced.text },
+            Err(e) => Answer::Failed(e.to_string()),
+        }
+    }
+
     fn pair(&self, a: &str, b: &str) -> Answer {
         let Some((view, program, assignment, decisions)) = self.ours() else { return no_module() };
         let mut values = [ValueId(0); 2];
@@ -432,6 +597,10 @@ impl Session {
         let title = if e.shares() { "They share" } else { "They do not share" };
         Answer::Words(Words { title: title.to_owned(), lines, table: Vec::new() })
     }
+}
+
+fn donate(parameter: u32, index: &[u32], output: &[u32]) -> Edit {
+    Edit::Donate { parameter, index: index.to_vec(), output: output.to_vec() }
 }
 
 fn no_module() -> Answer {

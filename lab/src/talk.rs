@@ -58,6 +58,8 @@ pub enum Source {
     Dump,
     /// As our engine makes it of the module.
     Ours,
+    /// The same with what is being tried.
+    Tried,
 }
 
 /// What can be asked.
@@ -86,6 +88,13 @@ pub enum Ask {
         source: Source,
         /// The row.
         row: u32,
+    },
+    /// The line of the value of that name.
+    Named {
+        /// Whose assignment.
+        source: Source,
+        /// Its name.
+        name: String,
     },
     /// Everything about one value.
     Value {
@@ -139,6 +148,40 @@ pub enum Ask {
         source: Source,
         /// Which: a name of [`crate::topics::TOPICS`].
         topic: String,
+    },
+    /// The scopes of what is alive, as a tree.
+    Tree {
+        /// Whose assignment.
+        source: Source,
+        /// At which step; at any if there is none.
+        alive_at: Option<u32>,
+    },
+    /// Another run with changes.
+    Try(Trial),
+    /// What can be tried with donation.
+    Donations,
+    /// Which single changes would help most.
+    Advise,
+    /// A file to be taken away.
+    Export {
+        /// Whose assignment.
+        source: Source,
+        /// A name of [`crate::export::FILES`].
+        what: String,
+    },
+    /// What differs between the module that is chosen and another one.
+    Compare {
+        /// Whose assignment of the one that is chosen.
+        source: Source,
+        /// The other one's number in the list.
+        module: u32,
+    },
+    /// A small module that still shows why two values do or do not share.
+    Reduce {
+        /// A value by name.
+        a: String,
+        /// Another.
+        b: String,
     },
 }
 
@@ -323,6 +366,28 @@ pub enum Answer {
     },
     /// An answer in words.
     Words(Words),
+    /// Several.
+    Sections(Vec<Words>),
+    /// Scopes, depth first.
+    Tree(Vec<TreeLine>),
+    /// What a change came to.
+    Tried(Box<Tried>),
+    /// Edits that can be made, in words.
+    Choices(Vec<(String, Edit)>),
+    /// What would help most: words, bytes saved, edit; and how much was tried.
+    Advised {
+        /// The changes, the most bytes first.
+        changes: Vec<(String, u64, Edit)>,
+        /// How much was tried.
+        tried: String,
+    },
+    /// A file.
+    File {
+        /// Its name.
+        name: String,
+        /// Its text.
+        text: String,
+    },
     /// It cannot be answered, and why.
     Failed(String),
 }
@@ -629,4 +694,88 @@ pub struct Words {
     pub lines: Vec<String>,
     /// A table, its headings first.
     pub table: Vec<Vec<String>>,
+}
+
+/// A scope of the tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeLine {
+    /// How deep, from 0.
+    pub depth: u32,
+    /// The part of the scope.
+    pub name: String,
+    /// Bytes of it and of all below, each address once.
+    pub bytes: u64,
+    /// Values of it and of all below.
+    pub count: u32,
+    /// The largest value.
+    pub row: u32,
+}
+
+/// A run with changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The changes, in the order in which they are made.
+    pub edits: Vec<Edit>,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Edit {
+    /// A range is put by hand.
+    Range {
+        /// The value's name.
+        name: String,
+        /// First step.
+        start: u32,
+        /// Last step.
+        end: u32,
+    },
+    /// An argument is donated to an output.
+    Donate {
+        /// The parameter's number.
+        parameter: u32,
+        /// Where in it.
+        index: Vec<u32>,
+        /// Where in the result.
+        output: Vec<u32>,
+    },
+    /// A donation is taken back.
+    Undonate {
+        /// The parameter's number.
+        parameter: u32,
+        /// Where in it.
+        index: Vec<u32>,
+    },
+    /// One alignment for all memory spaces.
+    Alignment {
+        /// A power of two, in bytes.
+        bytes: u64,
+    },
+    /// Another packer.
+    Algorithm {
+        /// Its name.
+        name: String,
+    },
+    /// A change that was advised.
+    Advised {
+        /// Its number in the last list.
+        number: u32,
+    },
+}
+
+/// What a trial came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tried {
+    /// The edits in words.
+    pub edits: Vec<String>,
+    /// What became of sizes and sharings, a sentence each.
+    pub words: Vec<String>,
+    /// All allocations, before and after, in bytes.
+    pub total: (u64, u64),
+    /// Temporaries.
+    pub temp: (u64, u64),
+    /// Most of them in use at once.
+    pub peak: (u64, u64),
+    /// The sums of the run.
+    pub line: SourceLine,
 }

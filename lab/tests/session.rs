@@ -2,7 +2,7 @@
 
 use bufferscope_lab::session::Session;
 use bufferscope_lab::talk::{
-    Answer, Ask, Chosen, Filter, Group, MapData, Opened, Rows, RowsQuery, Sort, Source,
+    Answer, Ask, Chosen, Edit, Filter, Group, MapData, Opened, Rows, RowsQuery, Sort, Source, Trial, Tried,
 };
 use opening::Blob;
 
@@ -277,4 +277,105 @@ fn names_of_a_megabyte_are_cut() {
     assert!(serde_json::to_string(&answer).expect("plain data").len() < 20_000);
     let answer = ask(&mut session, Ask::Text { from: 0, count: 100 }, Vec::new());
     assert!(serde_json::to_string(&answer).expect("plain data").len() < 40_000);
+}
+
+fn try_out(session: &mut Session, edits: Vec<Edit>) -> Tried {
+    match ask(session, Ask::Try(Trial { edits }), Vec::new()) {
+        Answer::Tried(tried) => *tried,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn module(name: &str) -> Vec<Blob> {
+    let path = format!("{}/../assets/modules/{name}", env!("CARGO_MANIFEST_DIR"));
+    vec![Blob::new(name, std::fs::read(path).expect("a sample"))]
+}
+
+#[test]
+fn a_pulled_range_costs_bytes_and_the_map_is_that_of_the_run() {
+    let (mut session, _) = open(module("unet_skip.txt"));
+    let chosen = choose(&mut session, 0);
+    let none = try_out(&mut session, Vec::new());
+    assert_eq!(none.total, (chosen.sources[0].total, chosen.sources[0].total));
+    let name = "conv_general_dilated.7".to_owned();
+    let end = map(&mut session, Source::Ours).end;
+    let pulled = try_out(&mut session, vec![Edit::Range { name: name.clone(), start: 0, end }]);
+    assert!(pulled.total.1 > pulled.total.0, "{pulled:?}");
+    assert_eq!(pulled.words.len(), 4);
+    assert!(pulled.words[3].contains("no longer shares with"), "{:?}", pulled.words);
+    let Answer::Line(line) = ask(&mut session, Ask::Named { source: Source::Tried, name }, Vec::new()) else {
+        panic!("a line")
+    };
+    assert_eq!(line.range, Some((0, end)));
+    let broken = Ask::Try(Trial { edits: vec![Edit::Alignment { bytes: 3 }] });
+    assert!(matches!(ask(&mut session, broken, Vec::new()), Answer::Failed(_)));
+    let aligned = try_out(&mut session, vec![Edit::Alignment { bytes: 4096 }]);
+    assert!(aligned.total.1 >= aligned.total.0);
+}
+
+#[test]
+fn donations_are_taken_back_and_made() {
+    let (mut session, _) = open(module("donation_swap.txt"));
+    let outputs = |line: &bufferscope_lab::talk::SourceLine| {
+        line.by_kind.iter().find(|k| k.0 == bufferscope_lab::talk::Kind::Output).map_or(0, |k| k.1)
+    };
+    let before = outputs(&choose(&mut session, 0).sources[0]);
+    let Answer::Choices(choices) = ask(&mut session, Ask::Donations, Vec::new()) else { panic!("choices") };
+    assert!(choices.len() >= 2, "{choices:?}");
+    for (words, edit) in &choices {
+        assert!(words.starts_with("Do not donate"), "{words}");
+        let tried = try_out(&mut session, vec![edit.clone()]);
+        // The output needs memory of its own; what the swap needed in between is saved.
+        assert_eq!(outputs(&tried.line), before + 4000, "{words}: {tried:?}");
+    }
+}
+
+#[test]
+fn what_is_advised_is_what_comes_of_it() {
+    let (mut session, opened) = open(vec![Blob::new("dump.zip", LOOPS)]);
+    choose(&mut session, by_name(&opened, "jit_loop_reads_mid"));
+    let Answer::Advised { changes, tried } = ask(&mut session, Ask::Advise, Vec::new()) else {
+        panic!("advice")
+    };
+    assert!(tried.contains("changes were tried"));
+    for (words, saves, edit) in changes {
+        let tried = try_out(&mut session, vec![edit]);
+        assert_eq!(tried.total.0.saturating_sub(tried.total.1), saves, "{words}");
+    }
+}
+
+#[test]
+fn files_trees_comparisons_and_small_modules() {
+    let (mut session, opened) = open(vec![Blob::new("dump.zip", LOOPS)]);
+    let first = by_name(&opened, "jit_loop_reads_mid");
+    choose(&mut session, first);
+    for (what, _) in bufferscope_lab::export::FILES {
+        for source in [Source::Dump, Source::Ours] {
+            let export = Ask::Export { source, what: what.to_owned() };
+            let Answer::File { text, .. } = ask(&mut session, export, Vec::new()) else { panic!("{what}") };
+            assert!(text.len() > 40, "{what}");
+        }
+    }
+    let Answer::Tree(tree) =
+        ask(&mut session, Ask::Tree { source: Source::Dump, alive_at: None }, Vec::new())
+    else {
+        panic!("a tree")
+    };
+    assert!(tree.len() > 5 && tree[0].depth == 0 && tree[0].bytes >= tree[1].bytes);
+    let other = by_name(&opened, "jit_no_loop");
+    let Answer::Sections(all) =
+        ask(&mut session, Ask::Compare { source: Source::Dump, module: other }, Vec::new())
+    else {
+        panic!("a comparison")
+    };
+    assert!(all[0].table.len() > 2 && all.len() > 1, "{all:?}");
+    let Answer::Sections(all) =
+        ask(&mut session, Ask::Compare { source: Source::Dump, module: first }, Vec::new())
+    else {
+        panic!("a comparison")
+    };
+    assert!(all[0].lines[0].starts_with("Nothing differs"), "{all:?}");
+    let reduce = Ask::Reduce { a: "wrapped_exponential".into(), b: "x.1".into() };
+    let Answer::File { text, .. } = ask(&mut session, reduce, Vec::new()) else { panic!("a small module") };
+    assert!(text.starts_with("HloModule") && text.lines().count() < 60, "{text}");
 }

@@ -206,9 +206,8 @@ function large(bytes) {
     lines.push(...three);
     length += three.reduce((sum, line) => sum + line.length + 1, 0);
   }
-  const last = lines.at(-1).trim();
-  lines[lines.length - 1] = `  ROOT ${last}`;
-  lines.push("}", "");
+  const last = lines.at(-1).trim().split(" ")[0];
+  lines.push(`  ROOT r = f32[8]{0} custom-call(${last}), custom_call_target="h"`, "}", "");
   return lines.join("\n");
 }
 
@@ -287,7 +286,7 @@ for (const scheme of ["light", "dark"]) {
       const map = await page.locator("#map").boundingBox();
       await page.touchscreen.tap(map.x + map.width * 0.5, map.y + 20);
       await page.locator("#detail h3").waitFor();
-      for (const tab of ["Allocations", "Decision log", "HLO text", "Ask", "What is alive"]) {
+      for (const tab of ["Allocations", "Decision log", "HLO text", "Ask", "Try", "Compare", "Take away", "What is alive"]) {
         await page.getByRole("tab", { name: tab }).tap();
         await settled(page);
         await expectNoSidewaysScroll(page);
@@ -296,6 +295,113 @@ for (const scheme of ["light", "dark"]) {
       await screenshot(page, `lab-320-${scheme}`);
     }));
 }
+
+test("a range is pulled by keys and by a drag, undone and redone; a donation and a packer are tried", () =>
+  onLab({ width: 1280 }, async (page) => {
+    await open(page, sample("unet_skip.txt"));
+    await chosen(page);
+    await page.locator("#group").selectOption({ label: "each value" });
+    await page.locator("#when").selectOption({ label: "at any time" });
+    await page.locator("#pattern").fill("^conv_general_dilated.7$");
+    await page.locator("#values tbody tr th button").getByText("conv_general_dilated.7", { exact: true }).click();
+    await page.locator("#detail h3").waitFor();
+    const name = await page.locator("#detail h3").textContent();
+    const end = page.getByRole("slider", { name: "Last step of the selected value" });
+    const value = () => end.getAttribute("aria-valuenow").then(Number);
+    const before = await value();
+    await end.focus();
+    await page.keyboard.press("ArrowRight");
+    await page.locator("#tried-note").waitFor();
+    await page.waitForFunction((n) => document.querySelector("#detail h3")?.textContent === n, name);
+    assert.equal(await value(), before + 1);
+    assert.match(await page.locator("#tried-note").textContent(), /is wanted from step \d+ to step \d+.*All allocations/s);
+    // By a drag to the far right: everything that followed at its address has to go elsewhere.
+    await end.scrollIntoViewIfNeeded();
+    const from = await end.boundingBox();
+    const map = await page.locator("#map").boundingBox();
+    await page.mouse.move(from.x + from.width / 2, from.y + from.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(map.x + map.width * 0.8, from.y + from.height / 2, { steps: 4 });
+    await page.mouse.move(map.x + map.width - 4, from.y + from.height / 2, { steps: 4 });
+    await page.mouse.up();
+    await page.getByRole("tab", { name: "Try" }).click();
+    await page.locator("#tried").waitFor();
+    const total = async () => (await page.locator("#tried tbody tr").first().locator("td").nth(2).textContent()).trim();
+    await page.waitForFunction(() => /\+/.test(document.querySelector("#tried")?.textContent ?? ""));
+    const grown = await total();
+    assert.match(grown, /^\+/);
+    await screenshot(page, "lab-try");
+    await page.locator("#undo").click();
+    await page.waitForFunction((was) => document.querySelector("#tried tbody td:nth-child(4)")?.textContent.trim() !== was, grown);
+    await page.locator("#redo").click();
+    await page.waitForFunction((was) => document.querySelector("#tried tbody td:nth-child(4)")?.textContent.trim() === was, grown);
+    await page.getByRole("button", { name: "Reset" }).click();
+    await page.locator("#tried").waitFor({ state: "detached" });
+    await page.locator("#alignment").selectOption("4096");
+    await page.locator("#tried").waitFor();
+    assert.match(await page.locator("#outcome").textContent(), /aligned to 4,096 B/);
+    await page.locator("#algorithm").selectOption("spatial");
+    await page.waitForFunction(() => document.getElementById("outcome").textContent.includes("the packer is spatial"));
+    await expectAccessible(page);
+  }));
+
+test("donations are tried, and what would help most is found", () =>
+  onLab({}, async (page) => {
+    await open(page, sample("donation_swap.txt"));
+    await chosen(page);
+    await page.getByRole("tab", { name: "Try" }).click();
+    await page.locator("#donation option").first().waitFor({ state: "attached" });
+    assert.match(await page.locator("#donation").textContent(), /Do not donate argument 0/);
+    await page.locator("form[aria-label=Donation] button").click();
+    await page.locator("#tried").waitFor();
+    assert.match(await page.locator("#outcome").textContent(), /argument \d+ is not donated/);
+    const [, , more] = await page.locator("#tried tbody tr").first().locator("td").allTextContents();
+    assert.match(more, /^[+−]/);
+    await page.locator("#advise").click();
+    await page.locator("#pane .summary").waitFor(LONG);
+    assert.match(await page.locator("#pane").textContent(), /changes were tried/);
+  }));
+
+test("files are taken away; two dumps are compared; scopes unfold as a tree", () =>
+  onLab({ width: 1280, clipboard: true }, async (page) => {
+    await open(page, sample("mlp_grad.txt"));
+    await chosen(page);
+    await page.getByText("As a tree of scopes").click();
+    await page.locator("#tree li li").first().waitFor();
+    await page.getByRole("tab", { name: "Take away" }).click();
+    const take = async (button) => {
+      const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
+      return [download.suggestedFilename(), readFileSync(await download.path())];
+    };
+    const [csvName, csv] = await take(page.locator("[data-file='values.csv']"));
+    assert.match(csvName, /^jit_\w+\.values\.csv$/);
+    assert.match(csv.toString(), /^name,opcode,shape,bytes/);
+    const [, json] = await take(page.locator("[data-file='assignment.json']"));
+    const parsed = JSON.parse(json.toString());
+    assert.equal(parsed.allocations.reduce((sum, a) => sum + a.bytes, 0), parsed.total);
+    const [, assignment] = await take(page.locator("[data-file='buffer-assignment.txt']"));
+    assert.match(assignment.toString(), /^BufferAssignment:/);
+    const [, png] = await take(page.locator("#save-png"));
+    assert.equal(png.subarray(1, 4).toString(), "PNG");
+    const [, svg] = await take(page.locator("#save-svg"));
+    assert.ok(svg.toString().split("<rect").length > 4);
+    await page.getByRole("button", { name: "Copy peak.md" }).click();
+    await page.getByText("peak.md is on the clipboard.").waitFor();
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /\| count \| bytes \|/);
+    // The other one is opened beside it.
+    await page.locator("#keep").check();
+    await open(page, sample("gpu_mlp_grad.txt"));
+    const rows = page.locator(".modules tbody tr");
+    await rows.nth(1).waitFor(LONG);
+    await rows.nth(0).getByRole("button").click();
+    await chosen(page);
+    await page.getByRole("tab", { name: "Compare" }).click();
+    await page.locator("#compare button").click();
+    await page.locator("#comparison .answer").first().waitFor(LONG);
+    assert.match(await page.locator("#comparison").textContent(), /values are matched.*What makes the difference at the peaks/s);
+    await screenshot(page, "lab-compare");
+    await expectAccessible(page);
+  }));
 
 test("both pages lead to each other", () =>
   withPage({}, async (page) => {

@@ -5,7 +5,9 @@ use super::heap_map::HeapMap;
 use super::opening::Notes;
 use super::panes::{AskPane, DecisionPane, SlabPane};
 use super::state::{Lab, Tab};
+use super::taking::{ComparePane, TakePane};
 use super::text_pane::TextPane;
+use super::trying::TryPane;
 use super::values::ValuesPane;
 use crate::talk::{Chosen, Source};
 use assigner::words::{both, grouped};
@@ -69,6 +71,28 @@ pub fn Bench(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
                     }
                 })}
             <SourceSwitch lab sources />
+            {move || {
+                let tried = lab.tried.get().and_then(Result::ok)?;
+                Some(view! {
+                    <p class="tried-note" id="tried-note">
+                        <b>"Tried: "</b>
+                        {tried.edits.join("; ")}
+                        ". "
+                        {tried.words.first().cloned()}
+                        " "
+                        <button
+                            type="button"
+                            aria-pressed=move || (lab.source.get() == Source::Tried).to_string()
+                            on:click=move |_| {
+                                let now = lab.source.get_untracked();
+                                lab.look_at(if now == Source::Tried { Source::Ours } else { Source::Tried });
+                            }
+                        >
+                            "Show what was tried"
+                        </button>
+                    </p>
+                })
+            }}
             {(spaces.len() > 1)
                 .then(|| {
                     view! {
@@ -158,7 +182,7 @@ fn SourceSwitch(lab: Lab, sources: Vec<crate::talk::SourceLine>) -> impl IntoVie
     if sources.len() < 2 {
         let whose = match sources.first().map(|s| s.source) {
             Some(Source::Dump) => "What is shown is XLA's own assignment, as its files have it.",
-            Some(Source::Ours) => {
+            Some(Source::Ours | Source::Tried) => {
                 "What is shown is our engine's assignment: XLA's own is not among the files."
             }
             None => "",
@@ -172,7 +196,7 @@ fn SourceSwitch(lab: Lab, sources: Vec<crate::talk::SourceLine>) -> impl IntoVie
                 .map(|s| {
                     let name = match s.source {
                         Source::Dump => "XLA's own, as its files have it",
-                        Source::Ours => "Ours, computed of the same module",
+                        Source::Ours | Source::Tried => "Ours, computed of the same module",
                     };
                     view! {
                         <button
@@ -198,7 +222,7 @@ fn Panes(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
     let tabs: Vec<Tab> = Tab::ALL
         .into_iter()
         .filter(|t| match t {
-            Tab::Decisions => has_program,
+            Tab::Decisions | Tab::Try => has_program,
             Tab::Text => has_text,
             _ => true,
         })
@@ -257,6 +281,9 @@ fn Panes(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
                     Tab::Decisions => view! { <DecisionPane lab /> }.into_any(),
                     Tab::Text => view! { <TextPane lab lines /> }.into_any(),
                     Tab::Ask => view! { <AskPane lab /> }.into_any(),
+                    Tab::Try => view! { <TryPane lab /> }.into_any(),
+                    Tab::Compare => view! { <ComparePane lab /> }.into_any(),
+                    Tab::Take => view! { <TakePane lab /> }.into_any(),
                 }}
             </div>
         </div>

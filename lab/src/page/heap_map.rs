@@ -232,6 +232,15 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         });
     });
 
+    lab.svg.set_value(Some(Rc::new(move || {
+        let (Some(plan), Some(window), Some((palette, _))) =
+            (plan.get_untracked(), view.get_untracked(), palette())
+        else {
+            return String::new();
+        };
+        raster::svg((1200.0, 560.0), &plan.map, &plan.layout, &window, &palette)
+    })));
+
     let zoom = move |at: (f64, f64), by: (f64, f64)| {
         if let Some(plan) = plan.get_untracked() {
             view.update(|v| *v = v.map(|v| v.zoomed(&plan.whole, at, by)));
@@ -435,12 +444,117 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
     };
     let mini_held = StoredValue::new(false);
 
-    let in_view = move |step: f64| {
-        let v = view.get()?;
-        let share = (step - v.from) / (v.to - v.from).max(1e-9);
-        (0.0..=1.0).contains(&share).then_some(share * 100.0)
+    // The ends of the range that is selected: dragged, or moved by arrows; the run follows when they are let go.
+    let can_try = lab.chosen.with_untracked(|c| c.as_ref().is_some_and(|c| c.can_try));
+    let pulled = RwSignal::new(None::<(bool, u32)>);
+    let band_of = move || {
+        let (plan, row) = (plan.get()?, lab.selected.get()?);
+        let band = plan.map.row.iter().position(|r| *r == row)?;
+        let base = plan.layout.base[plan.map.slab[band] as usize]?;
+        let middle = base + (plan.map.offset[band] as f64) + plan.map.size[band] as f64 / 2.0;
+        Some((plan.map.start[band], plan.map.last[band], middle))
     };
-    let at = move |step: f64| in_view(step).map_or_else(|| "-10%".to_owned(), |p| format!("{p}%"));
+    let selected_band = Memo::new(move |_| band_of());
+    let pull = move |is_end: bool, step: i64| {
+        let Some((start, last, _)) = selected_band.get_untracked() else { return };
+        let most = i64::from(lab.map.with_untracked(|m| m.as_ref().map_or(0, |m| m.end)));
+        let step = if is_end { step.clamp(i64::from(start), most) } else { step.clamp(0, i64::from(last)) };
+        pulled.set(Some((is_end, step as u32)));
+    };
+    let let_go = move || {
+        let (Some((is_end, step)), Some((start, last, _))) =
+            (pulled.get_untracked(), selected_band.get_untracked())
+        else {
+            return;
+        };
+        pulled.set(None);
+        let name = lab.detail.with_untracked(|d| d.as_ref().map(|d| d.line.name.clone()));
+        let (from, to) = if is_end { (start, step) } else { (step, last) };
+        if let Some(name) = name
+            && (from, to) != (start, last)
+        {
+            lab.try_edit(crate::talk::Edit::Range { name, start: from, end: to });
+        }
+    };
+    let handle = move |is_end: bool| {
+        let held = StoredValue::new(false);
+        let step = move || {
+            let (start, last, _) = selected_band.get()?;
+            Some(match pulled.get() {
+                Some((end, step)) if end == is_end => step,
+                _ if is_end => last,
+                _ => start,
+            })
+        };
+        let left = move || {
+            let at = step().map(|s| f64::from(s) + if is_end { 1.0 } else { 0.0 });
+            at.and_then(in_view_of(view)).map_or_else(|| "-99px".to_owned(), |p| format!("{p}%"))
+        };
+        let top = move || {
+            let (v, band) = (view.get()?, selected_band.get()?);
+            let share = (band.2 - v.low) / (v.high - v.low).max(1e-9);
+            (0.0..=1.0).contains(&share).then(|| format!("{}%", share * 100.0))
+        };
+        let label =
+            if is_end { "Last step of the selected value" } else { "First step of the selected value" };
+        let by_key = move |e: KeyboardEvent| {
+            let by = match e.key().as_str() {
+                "ArrowLeft" => -1,
+                "ArrowRight" => 1,
+                _ => return,
+            };
+            e.prevent_default();
+            e.stop_propagation();
+            if let Some(now) = step() {
+                pull(is_end, i64::from(now) + by);
+                let_go();
+            }
+        };
+        view! {
+            <div
+                class="handle"
+                class:start=!is_end
+                class:end=is_end
+                class:gone=move || selected_band.get().is_none() || top().is_none()
+                role="slider"
+                tabindex="0"
+                aria-label=label
+                aria-valuemin="0"
+                aria-valuemax=move || lab.map.with(|m| m.as_ref().map_or(0, |m| m.end)).to_string()
+                aria-valuenow=move || step().unwrap_or(0).to_string()
+                style:left=left
+                style:top=move || top().unwrap_or_default()
+                on:keydown=by_key
+                on:pointerdown=move |e: PointerEvent| {
+                    e.stop_propagation();
+                    held.set_value(true);
+                    let target = event_target::<web_sys::Element>(&e);
+                    _ = target.set_pointer_capture(e.pointer_id());
+                }
+                on:pointermove=move |e: PointerEvent| {
+                    if held.get_value()
+                        && let Some((at, _)) = share(e.client_x(), e.client_y()).and_then(point)
+                    {
+                        let step = if is_end { (at - 0.5).floor() } else { (at + 0.5).floor() };
+                        pull(is_end, step as i64);
+                    }
+                }
+                on:pointerup=move |e: PointerEvent| {
+                    e.stop_propagation();
+                    if held.get_value() {
+                        held.set_value(false);
+                        let_go();
+                    }
+                }
+                on:pointercancel=move |_| {
+                    held.set_value(false);
+                    pulled.set(None);
+                }
+            ></div>
+        }
+    };
+
+    let at = move |step: f64| in_view_of(view)(step).map_or_else(|| "-10%".to_owned(), |p| format!("{p}%"));
     let mini_box = move |which: usize| {
         let (Some(plan), Some(v)) = (plan.get(), view.get()) else { return "0%".to_owned() };
         let (w, h) = (plan.whole.to - plan.whole.from, plan.whole.high - plan.whole.low);
@@ -548,6 +662,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
                         on:keydown=keys
                     ></canvas>
                     <span class="mark" style:left=move || at(f64::from(lab.step.get()) + 0.5)></span>
+                    {can_try.then(|| (handle(false), handle(true)))}
                 </div>
                 <div class="ticks" aria-hidden="true">
                     {move || {
@@ -639,6 +754,15 @@ fn space_of(shown: Shown, map: &MapData) -> Option<&crate::talk::SpaceCurve> {
     match shown {
         Shown::Temps(c) | Shown::Space(c) => map.curves.iter().find(|s| s.color == c),
         Shown::All => map.curves.iter().max_by_key(|c| (c.peak.1, std::cmp::Reverse(c.color))),
+    }
+}
+
+/// Where a step is in the window, as a share of a hundred; `None` outside of it.
+fn in_view_of(view: RwSignal<Option<Window>>) -> impl Fn(f64) -> Option<f64> {
+    move |step| {
+        let v = view.get()?;
+        let share = (step - v.from) / (v.to - v.from).max(1e-9);
+        (0.0..=1.0).contains(&share).then_some(share * 100.0)
     }
 }
 

@@ -6,7 +6,9 @@ mod heap_map;
 mod opening;
 mod panes;
 mod state;
+mod taking;
 mod text_pane;
+mod trying;
 mod values;
 
 use leptos::prelude::*;

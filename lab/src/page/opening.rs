@@ -122,6 +122,15 @@ pub fn Opening(lab: Lab) -> impl IntoView {
                     </button>
                 </span>
             </div>
+            <label class="keep small">
+                <input
+                    type="checkbox"
+                    id="keep"
+                    prop:checked=move || lab.keep.get()
+                    on:change=move |e| lab.keep.set(event_target_checked(&e))
+                />
+                " Keep what is open, and open beside it: to compare two dumps"
+            </label>
             <details class="paste">
                 <summary>"Paste text"</summary>
                 <label class="hidden" for="pasted">

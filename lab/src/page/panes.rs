@@ -301,6 +301,27 @@ pub fn AskPane(lab: Lab) -> impl IntoView {
         e.prevent_default();
         lab.link.ask(Ask::Pair { a: a(), b: b() }, take);
     };
+    let reduce = move |_| {
+        lab.link.progress.set(Some(crate::talk::Progress {
+            stage: "Making the module smaller".to_owned(),
+            ..crate::talk::Progress::default()
+        }));
+        lab.link.ask(Ask::Reduce { a: a(), b: b() }, move |said| match said {
+            Answer::File { name, text } => {
+                super::trying::download(&name, &text, "text/plain");
+                answer.set(Some(Ok(Words {
+                    title: format!("{name} is saved"),
+                    lines: vec![format!(
+                        "A module of {} lines in which the two still share, or do not, for the same reason: for a bug report.",
+                        text.lines().count()
+                    )],
+                    table: Vec::new(),
+                })));
+            }
+            Answer::Failed(why) => answer.set(Some(Err(why))),
+            _ => {}
+        });
+    };
     view! {
         <form class="filters" id="ask-pair" aria-label="Two values" on:submit=ask_pair>
             <span class="field search">
@@ -326,6 +347,9 @@ pub fn AskPane(lab: Lab) -> impl IntoView {
                 />
             </span>
             <button type="submit">"Ask"</button>
+            <button type="button" id="reduce" on:click=reduce>
+                "Save a small module that shows it"
+            </button>
         </form>
         <div class="topics" role="group" aria-label="Questions about the module">
             {TOPICS

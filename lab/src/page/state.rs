@@ -1,8 +1,12 @@
 //! What the page knows: what was opened, what is chosen, and how it is looked at.
 
 use crate::link::Link;
-use crate::talk::{Answer, Ask, Chosen, Detail, Filter, Group, MapData, Opened, Sort, Source};
+use crate::talk::{
+    Answer, Ask, Chosen, Detail, Edit, Filter, Group, MapData, Opened, Sort, Source, Trial, Tried,
+};
+use js_sys::Array;
 use leptos::prelude::*;
+use std::rc::Rc;
 use std::sync::Arc;
 use wasm_bindgen::JsValue;
 
@@ -19,11 +23,18 @@ pub enum Tab {
     Text,
     /// Questions in words.
     Ask,
+    /// Changes, each run again.
+    Try,
+    /// Two dumps side by side.
+    Compare,
+    /// Files to be taken away.
+    Take,
 }
 
 impl Tab {
     /// All, in order.
-    pub const ALL: [Tab; 5] = [Tab::Values, Tab::Slabs, Tab::Decisions, Tab::Text, Tab::Ask];
+    pub const ALL: [Tab; 8] =
+        [Tab::Values, Tab::Slabs, Tab::Decisions, Tab::Text, Tab::Ask, Tab::Try, Tab::Compare, Tab::Take];
 
     /// What stands on it.
     pub fn name(self) -> &'static str {
@@ -33,6 +44,9 @@ impl Tab {
             Tab::Decisions => "Decision log",
             Tab::Text => "HLO text",
             Tab::Ask => "Ask",
+            Tab::Try => "Try",
+            Tab::Compare => "Compare",
+            Tab::Take => "Take away",
         }
     }
 }
@@ -85,6 +99,18 @@ pub struct Lab {
     pub line: RwSignal<Option<u32>>,
     /// The two values of the question why they do not share.
     pub pair: RwSignal<(String, String)>,
+    /// What was tried: each state of the edits, for undo and redo.
+    pub trials: RwSignal<Vec<Trial>>,
+    /// Which of them is shown; the first one is without edits.
+    pub at_trial: RwSignal<usize>,
+    /// What the one that is shown came to.
+    pub tried: RwSignal<Option<Result<Arc<Tried>, String>>>,
+    /// Makes the map that is shown into SVG.
+    pub svg: StoredValue<Option<Rc<dyn Fn() -> String>>, LocalStorage>,
+    /// The files that are open, pairs of path and file.
+    pub files: StoredValue<Array, LocalStorage>,
+    /// Are files to be opened beside those that are?
+    pub keep: RwSignal<bool>,
     /// What went wrong last.
     pub problem: RwSignal<Option<String>>,
     /// What the live region says.
@@ -114,6 +140,12 @@ impl Lab {
             tab: RwSignal::new(Tab::Values),
             line: RwSignal::new(None),
             pair: RwSignal::new((String::new(), String::new())),
+            trials: RwSignal::new(vec![Trial::default()]),
+            at_trial: RwSignal::new(0),
+            tried: RwSignal::new(None),
+            svg: StoredValue::new_local(None),
+            files: StoredValue::new_local(Array::new()),
+            keep: RwSignal::new(false),
             problem: RwSignal::new(None),
             announced: RwSignal::new(String::new()),
             palette: RwSignal::new(0),
@@ -138,6 +170,88 @@ impl Lab {
         self.detail.set(None);
         self.fitting.set(None);
         self.problem.set(None);
+        self.forget_trials();
+    }
+
+    fn forget_trials(self) {
+        self.trials.set(vec![Trial::default()]);
+        self.at_trial.set(0);
+        self.tried.set(None);
+    }
+
+    /// The edits that are shown.
+    pub fn trial(self) -> Trial {
+        let at = self.at_trial.get();
+        self.trials.with(|t| t.get(at).cloned().unwrap_or_default())
+    }
+
+    /// Is there something to take back?
+    pub fn can_undo(self) -> bool {
+        self.at_trial.get() > 0
+    }
+
+    /// Is there something to do again?
+    pub fn can_redo(self) -> bool {
+        self.at_trial.get() + 1 < self.trials.with(Vec::len)
+    }
+
+    /// Takes back, or does again.
+    pub fn step_trial(self, by: isize) {
+        let to = self.at_trial.get_untracked().saturating_add_signed(by);
+        if to < self.trials.with_untracked(Vec::len) {
+            self.at_trial.set(to);
+            self.run_trial();
+        }
+    }
+
+    /// Tries one more change; it takes the place of one of the same kind.
+    pub fn try_edit(self, edit: Edit) {
+        let at = self.at_trial.get_untracked();
+        let mut trial = self.trials.with_untracked(|t| t.get(at).cloned().unwrap_or_default());
+        trial.edits.retain(|e| match (e, &edit) {
+            (Edit::Range { name: a, .. }, Edit::Range { name: b, .. }) => a != b,
+            (Edit::Alignment { .. }, Edit::Alignment { .. })
+            | (Edit::Algorithm { .. }, Edit::Algorithm { .. }) => false,
+            _ => true,
+        });
+        trial.edits.push(edit);
+        self.try_all(trial);
+    }
+
+    /// Tries these changes.
+    pub fn try_all(self, trial: Trial) {
+        let at = self.at_trial.get_untracked();
+        self.trials.update(|t| {
+            t.truncate(at + 1);
+            t.push(trial);
+        });
+        self.at_trial.set(at + 1);
+        self.run_trial();
+    }
+
+    fn run_trial(self) {
+        let at = self.at_trial.get_untracked();
+        let trial = self.trials.with_untracked(|t| t.get(at).cloned().unwrap_or_default());
+        if trial.edits.is_empty() {
+            self.tried.set(None);
+            self.announced.set("Nothing is changed".to_owned());
+            self.show(Source::Ours);
+            return;
+        }
+        self.link.ask(Ask::Try(trial), move |answer| {
+            if self.at_trial.get_untracked() != at {
+                return;
+            }
+            match answer {
+                Answer::Tried(tried) => {
+                    self.announced.set(tried.words.first().cloned().unwrap_or_default());
+                    self.tried.set(Some(Ok(Arc::from(tried))));
+                    self.show(Source::Tried);
+                }
+                Answer::Failed(why) => self.tried.set(Some(Err(why))),
+                _ => {}
+            }
+        });
     }
 
     /// Asks for whatever is to be said of the value that is selected.
@@ -167,6 +281,20 @@ impl Lab {
 
     /// Opens files: pairs of path and file. Whatever was done before is ended.
     pub fn open(self, files: &JsValue, text: Option<String>) {
+        let mut all = Array::new();
+        if self.keep.get_untracked() {
+            all = self.files.get_value();
+        }
+        if files.is_object() {
+            all = all.concat(&Array::from(files));
+        }
+        if let Some(text) = &text
+            && let Ok(file) =
+                web_sys::File::new_with_str_sequence(&Array::of1(&JsValue::from_str(text)), "pasted text")
+        {
+            all.push(&Array::of2(&JsValue::from_str("pasted text"), &file));
+        }
+        self.files.set_value(all.clone());
         let is_busy = self.link.progress.get_untracked().is_some();
         if is_busy || self.link.crashed.get_untracked().is_some() {
             self.link.restart();
@@ -176,7 +304,7 @@ impl Lab {
             stage: "Starting".to_owned(),
             ..crate::talk::Progress::default()
         }));
-        self.link.ask_with(Ask::Open { text }, files, move |answer| match answer {
+        self.link.ask_with(Ask::Open { text: None }, &all, move |answer| match answer {
             Answer::Opened(opened) => {
                 let (files, modules) = (opened.files, opened.modules.len());
                 self.announced.set(format!("{files} files, {modules} modules"));
@@ -196,6 +324,7 @@ impl Lab {
         self.selected.set(None);
         self.map.set(None);
         self.chosen.set(None);
+        self.forget_trials();
         self.link.progress.set(Some(crate::talk::Progress {
             stage: "Reading the module".to_owned(),
             ..crate::talk::Progress::default()
@@ -232,13 +361,27 @@ impl Lab {
 
     /// Looks at another assignment.
     pub fn look_at(self, source: Source) {
-        if self.source.get_untracked() == source {
-            return;
+        if self.source.get_untracked() != source {
+            self.show(source);
         }
+    }
+
+    /// Looks at an assignment, which may be new. The value that is selected stays so, if it is there.
+    fn show(self, source: Source) {
+        let name = self.detail.with_untracked(|d| d.as_ref().map(|d| d.line.name.clone()));
         self.selected.set(None);
-        self.map.set(None);
+        self.fitting.set(None);
         self.source.set(source);
         self.draw();
+        if let Some(name) = name {
+            self.link.ask(Ask::Named { source, name }, move |answer| {
+                if let Answer::Line(line) = answer
+                    && self.source.get_untracked() == source
+                {
+                    self.selected.set(Some(line.row));
+                }
+            });
+        }
     }
 
     /// The step at which most of the temporaries is taken.

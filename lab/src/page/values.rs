@@ -2,7 +2,7 @@
 
 use super::state::{Lab, When};
 use crate::rows::space_name;
-use crate::talk::{Answer, Ask, Filter, Group, Kind, RowLine, Rows, RowsQuery, Sort};
+use crate::talk::{Answer, Ask, Filter, Group, Kind, RowLine, Rows, RowsQuery, Sort, TreeLine};
 use assigner::words::{both, bytes, grouped};
 use leptos::prelude::*;
 use std::sync::Arc;
@@ -230,11 +230,103 @@ pub fn ValuesPane(lab: Lab) -> impl IntoView {
                 />
             </span>
         </form>
+        <Tree lab />
         {move || match rows.get() {
             None => view! { <p class="quiet">"Reading…"</p> }.into_any(),
             Some(rows) => view! { <List lab rows count /> }.into_any(),
         }}
     }
+}
+
+/// The scopes of what is alive, folded.
+#[component]
+fn Tree(lab: Lab) -> impl IntoView {
+    let lines = RwSignal::new(Vec::<TreeLine>::new());
+    let open = RwSignal::new(false);
+    Effect::new(move |_| {
+        if !open.get() || lab.map.with(Option::is_none) {
+            return;
+        }
+        let alive_at = match lab.when.get() {
+            When::Peak => Some(lab.peak_step()),
+            When::Cursor => Some(lab.step.get()),
+            When::Ever => None,
+        };
+        lab.link.ask(Ask::Tree { source: lab.source.get(), alive_at }, move |answer| {
+            if let Answer::Tree(all) = answer {
+                lines.set(all);
+            }
+        });
+    });
+    view! {
+        <details
+            class="as-tree"
+            id="tree"
+            on:toggle=move |e| {
+                let is_open = event_target::<web_sys::Element>(&e).has_attribute("open");
+                if open.get_untracked() != is_open {
+                    open.set(is_open);
+                }
+            }
+        >
+            <summary>"As a tree of scopes"</summary>
+            {move || {
+                let all = lines.get();
+                let whole = all.first().map_or(0, |l| l.bytes);
+                view! { <ul class="tree">{branch(lab, &all, 0, whole)}</ul> }
+            }}
+        </details>
+    }
+}
+
+/// The lines of one level from `from` on, with what is below them.
+fn branch(lab: Lab, all: &[TreeLine], from: usize, whole: u64) -> Vec<AnyView> {
+    let Some(depth) = all.get(from).map(|l| l.depth) else { return Vec::new() };
+    let mut out = Vec::new();
+    let mut at = from;
+    while let Some(line) = all.get(at).filter(|l| l.depth >= depth) {
+        if line.depth > depth {
+            at += 1;
+            continue;
+        }
+        let words = format!(
+            " {} ({}), {} values",
+            both(line.bytes),
+            share(line.bytes, whole),
+            grouped(u64::from(line.count))
+        );
+        let name = line.name.clone();
+        let row = line.row;
+        let has_more = all.get(at + 1).is_some_and(|l| l.depth > depth);
+        let top = depth == 0;
+        out.push(if has_more {
+            let below = branch(lab, all, at + 1, whole);
+            view! {
+                <li>
+                    <details open=top>
+                        <summary>
+                            <span class="code">{name}</span>
+                            {words}
+                        </summary>
+                        <ul class="tree">{below}</ul>
+                    </details>
+                </li>
+            }
+            .into_any()
+        } else {
+            view! {
+                <li>
+                    <button type="button" class="link code" on:click=move |_| lab.select(row)>
+                        {name}
+                    </button>
+                    {words}
+                </li>
+            }
+            .into_any()
+        });
+        at += 1;
+    }
+    out
 }
 
 #[component]

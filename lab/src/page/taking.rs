@@ -1,0 +1,186 @@
+//! What can be taken away, and two dumps side by side.
+
+use super::panes::InWords;
+use super::state::Lab;
+use super::trying::{download, download_blob};
+use crate::export::FILES;
+use crate::talk::{Answer, Ask, Words};
+use leptos::prelude::*;
+use wasm_bindgen::JsCast as _;
+use wasm_bindgen::closure::Closure;
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{Blob, HtmlCanvasElement};
+
+/// The pane of files.
+#[component]
+pub fn TakePane(lab: Lab) -> impl IntoView {
+    let said = RwSignal::new(String::new());
+    let name = move || {
+        lab.chosen.with_untracked(|c| {
+            let name = c.as_ref().map(|c| c.line.name.clone()).unwrap_or_default();
+            let name: String = name
+                .chars()
+                .take(60)
+                .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' })
+                .collect();
+            if name.is_empty() { "module".to_owned() } else { name }
+        })
+    };
+    let fetch = move |what: &'static str, copy: bool| {
+        let ask = Ask::Export { source: lab.source.get_untracked(), what: what.to_owned() };
+        lab.link.ask(ask, move |answer| match answer {
+            Answer::File { name: file, text } if copy => {
+                leptos::task::spawn_local(async move {
+                    let clipboard = js_sys::Reflect::get(&window().navigator(), &"clipboard".into());
+                    let is_there = clipboard.is_ok_and(|c| !c.is_undefined());
+                    let written = is_there
+                        && JsFuture::from(window().navigator().clipboard().write_text(&text)).await.is_ok();
+                    said.set(if written {
+                        format!("{file} is on the clipboard.")
+                    } else {
+                        "The browser does not let this page use the clipboard.".to_owned()
+                    });
+                });
+            }
+            Answer::File { name: file, text } => {
+                let kind = match file.rsplit('.').next() {
+                    Some("json") => "application/json",
+                    Some("csv") => "text/csv",
+                    _ => "text/plain",
+                };
+                download(&format!("{}.{file}", name()), &text, kind);
+                said.set(format!("{file} is saved."));
+            }
+            Answer::Failed(why) => said.set(why),
+            _ => {}
+        });
+    };
+    let picture = move |_| {
+        let canvas = document().get_element_by_id("map").and_then(|c| c.dyn_into::<HtmlCanvasElement>().ok());
+        let Some(canvas) = canvas else { return };
+        let file = format!("{}.map.png", name());
+        let done = Closure::once_into_js(move |blob: Option<Blob>| {
+            if let Some(blob) = blob {
+                download_blob(&file, &blob);
+            }
+        });
+        _ = canvas.to_blob(done.unchecked_ref());
+        said.set("The map is saved as PNG.".to_owned());
+    };
+    let drawing = move |_| {
+        if let Some(svg) = lab.svg.get_value() {
+            download(&format!("{}.map.svg", name()), &svg(), "image/svg+xml");
+            said.set("The map is saved as SVG.".to_owned());
+        }
+    };
+    view! {
+        <p class="quiet small">
+            "Of the assignment that is shown: XLA's own, ours, or the run that was tried. The four files are always what XLA would write of our run."
+        </p>
+        <ul class="files">
+            <li>
+                <button type="button" id="save-png" on:click=picture>
+                    "Save"
+                </button>
+                " The map as it is shown, as PNG"
+            </li>
+            <li>
+                <button type="button" id="save-svg" on:click=drawing>
+                    "Save"
+                </button>
+                " The map as it is shown, as SVG"
+            </li>
+            {FILES
+                .iter()
+                .map(|(what, about)| {
+                    view! {
+                        <li>
+                            <button
+                                type="button"
+                                data-file=*what
+                                aria-label=format!("Save {what}")
+                                on:click=move |_| fetch(what, false)
+                            >
+                                "Save"
+                            </button>
+                            " "
+                            <button
+                                type="button"
+                                aria-label=format!("Copy {what}")
+                                on:click=move |_| fetch(what, true)
+                            >
+                                "Copy"
+                            </button>
+                            " "
+                            {*about}
+                        </li>
+                    }
+                })
+                .collect_view()}
+        </ul>
+        <p role="status" class="small">{move || said.get()}</p>
+    }
+}
+
+/// The pane of comparison.
+#[component]
+pub fn ComparePane(lab: Lab) -> impl IntoView {
+    let own = lab.chosen.with_untracked(|c| c.as_ref().map(|c| c.line.module));
+    let others: Vec<(u32, String)> = lab.opened.with_untracked(|o| {
+        o.iter()
+            .flat_map(|o| &o.modules)
+            .filter(|m| Some(m.module) != own)
+            .map(|m| {
+                let parts = [m.id.as_str(), m.name.as_str(), m.backend.as_str(), m.folder.as_str()];
+                (m.module, parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join(" "))
+            })
+            .collect()
+    });
+    let answer = RwSignal::new(None::<Result<Vec<Words>, String>>);
+    let with = RwSignal::new(others.first().map(|o| o.0));
+    let ask = move |e: leptos::ev::SubmitEvent| {
+        e.prevent_default();
+        let Some(module) = with.get_untracked() else { return };
+        lab.link.ask(Ask::Compare { source: lab.source.get_untracked(), module }, move |said| match said {
+            Answer::Sections(words) => {
+                lab.announced.set(words.iter().flat_map(|w| &w.lines).next().cloned().unwrap_or_default());
+                answer.set(Some(Ok(words)));
+            }
+            Answer::Failed(why) => answer.set(Some(Err(why))),
+            _ => {}
+        });
+    };
+    if others.is_empty() {
+        return view! {
+            <p>
+                "There is nothing to compare with. Open the other dump beside this one: tick “keep what is open”, then open it; or drop both folders together."
+            </p>
+        }
+        .into_any();
+    }
+    view! {
+        <form class="filters" id="compare" aria-label="Compare" on:submit=ask>
+            <span class="field">
+                <label for="other">"Compare with"</label>
+                <select id="other" on:change=move |e| with.set(event_target_value(&e).parse().ok())>
+                    {others
+                        .into_iter()
+                        .map(|(module, name)| view! { <option value=module.to_string()>{name}</option> })
+                        .collect_view()}
+                </select>
+            </span>
+            <button type="submit">"Compare"</button>
+        </form>
+        <div id="comparison">
+            {move || {
+                answer
+                    .get()
+                    .map(|a| match a {
+                        Ok(all) => all.into_iter().map(|words| view! { <InWords words /> }).collect_view().into_any(),
+                        Err(why) => view! { <p class="problem" role="alert">{why}</p> }.into_any(),
+                    })
+            }}
+        </div>
+    }
+    .into_any()
+}
