@@ -302,6 +302,9 @@ fn a_pulled_range_costs_bytes_and_the_map_is_that_of_the_run() {
     let pulled = try_out(&mut session, vec![Edit::Range { name: name.clone(), start: 0, end }]);
     assert!(pulled.total.1 > pulled.total.0, "{pulled:?}");
     assert_eq!(pulled.words.len(), 4);
+    let drawn = map(&mut session, Source::Tried);
+    assert_eq!(Some((pulled.line.peak.1, pulled.line.peak.2)), drawn.curves.first().map(|c| c.peak));
+    assert!(pulled.line.peak.1 > 0);
     assert!(pulled.words[3].contains("no longer shares with"), "{:?}", pulled.words);
     let Answer::Line(line) = ask(&mut session, Ask::Named { source: Source::Tried, name }, Vec::new()) else {
         panic!("a line")

@@ -314,6 +314,7 @@ test("a range is pulled by keys and by a drag, undone and redone; a donation and
     await page.locator("#tried-note").waitFor();
     await page.waitForFunction((n) => document.querySelector("#detail h3")?.textContent === n, name);
     assert.equal(await value(), before + 1);
+    assert.notEqual(await page.locator(".peak-mark").evaluate((mark) => mark.style.left), "-10%");
     assert.match(await page.locator("#tried-note").textContent(), /is wanted from step \d+ to step \d+.*All allocations/s);
     // By a drag to the far right: everything that followed at its address has to go elsewhere.
     await end.scrollIntoViewIfNeeded();
@@ -401,6 +402,16 @@ test("files are taken away; two dumps are compared; scopes unfold as a tree", ()
     assert.match(await page.locator("#comparison").textContent(), /values are matched.*What makes the difference at the peaks/s);
     await screenshot(page, "lab-compare");
     await expectAccessible(page);
+  }));
+
+test("an address leads to a sample", () =>
+  onLab({ path: "#sample=kv_cache_loop.txt" }, async (page) => {
+    await chosen(page);
+    assert.match(await page.locator("#bench-title").textContent(), /kv_cache/);
+    await page.locator("#sample").selectOption("unet_skip.txt");
+    await page.locator("#open-sample").click();
+    await page.waitForFunction(() => /unet/.test(document.getElementById("bench-title")?.textContent ?? ""), undefined, LONG);
+    assert.match(page.url(), /#sample=unet_skip\.txt$/);
   }));
 
 test("both pages lead to each other", () =>

@@ -83,8 +83,9 @@ pub fn Opening(lab: Lab) -> impl IntoView {
         dropped.remove();
     });
     let chosen_sample = RwSignal::new(SAMPLES[0].0.to_owned());
-    let try_sample = move |_| {
-        let name = chosen_sample.get_untracked();
+    let open_sample = move |name: String| {
+        // An address leads to a sample; what a reader opens of his own is in no address.
+        _ = window().location().set_hash(&format!("sample={name}"));
         leptos::task::spawn_local(async move {
             match sample(&name).await {
                 Ok(files) => lab.open(&files, None),
@@ -92,6 +93,12 @@ pub fn Opening(lab: Lab) -> impl IntoView {
             }
         });
     };
+    let try_sample = move |_| open_sample(chosen_sample.get_untracked());
+    let asked = window().location().hash().unwrap_or_default();
+    if let Some((file, _)) = SAMPLES.iter().find(|(file, _)| asked == format!("#sample={file}")) {
+        chosen_sample.set((*file).to_owned());
+        open_sample((*file).to_owned());
+    }
     view! {
         <section class="open" class:over=move || over.get() aria-labelledby="open-title">
             <h2 id="open-title">"Open"</h2>
@@ -114,7 +121,10 @@ pub fn Opening(lab: Lab) -> impl IntoView {
                     <select id="sample" on:change=move |e| chosen_sample.set(event_target_value(&e))>
                         {SAMPLES
                             .iter()
-                            .map(|(file, title)| view! { <option value=*file>{*title}</option> })
+                            .map(|(file, title)| {
+                                let is = move || chosen_sample.with(|c| c == file);
+                                view! { <option value=*file selected=is>{*title}</option> }
+                            })
                             .collect_view()}
                     </select>
                     <button type="button" id="open-sample" on:click=try_sample>
@@ -355,7 +365,10 @@ fn ModuleList(lab: Lab, modules: Vec<ModuleLine>) -> impl IntoView {
             let bytes = |b: Option<u64>| b.map_or_else(|| "—".to_owned(), both);
             let mut name = m.name.clone();
             if m.same_name > 0 && !m.signature.is_empty() {
-                name = format!("{name} {}", m.signature);
+                // Enough to tell them apart by; the whole signature may be very long.
+                let short: String = m.signature.chars().take(120).collect();
+                let more = if short.len() < m.signature.len() { "…" } else { "" };
+                name = format!("{name} {short}{more}");
             }
             let about = [m.folder.as_str(), m.stage.as_str()]
                 .into_iter()

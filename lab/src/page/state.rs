@@ -387,6 +387,12 @@ impl Lab {
     /// The step at which most of the temporaries is taken.
     pub fn peak_step(self) -> u32 {
         let source = self.source.get();
+        if source == Source::Tried {
+            return self.tried.with(|t| match t {
+                Some(Ok(tried)) => tried.line.peak.1,
+                _ => 0,
+            });
+        }
         self.chosen
             .with(|c| {
                 let line = c.as_ref()?.sources.iter().find(|s| s.source == source)?;
