@@ -828,6 +828,12 @@ impl<'a> Reader<'a> {
                 self.terminator(id)?
             }
             "test.copy" => self.pieces(id, |reader| Ok((reader.types_in_brackets()?, Vec::new())))?,
+            "memref.extract_strided_metadata" => self.pieces(id, |reader| {
+                let operands = reader.types()?;
+                reader.expect("->")?;
+                Ok((operands, reader.types()?))
+            })?,
+            "bufferization.dealloc" => self.conditional_dealloc(id)?,
             "cf.br" | "cf.cond_br" => self.branch(id)?,
             "scf.if" => self.scf_if(id)?,
             "scf.for" => self.scf_for(id)?,
@@ -1059,6 +1065,48 @@ impl<'a> Reader<'a> {
         op.operands = all.into_iter().map(|(v, _)| v).collect();
         op.syntax = Syntax::Pieces(pieces);
         Ok(Vec::new())
+    }
+
+    /// `(%a : T) if (%c) retain (%r : T)`: each part may be missing. It gives a truth for each that is retained.
+    fn conditional_dealloc(&mut self, id: OpId) -> Result<Vec<String>> {
+        let mut pieces = Vec::new();
+        let mut all = Vec::new();
+        let mut counts = [0; 3];
+        for (part, word) in ["", "if", "retain"].into_iter().enumerate() {
+            let is_there = if word.is_empty() { self.sees("(") } else { self.takes(word) };
+            if !is_there {
+                continue;
+            }
+            self.expect("(")?;
+            let operands = self.operands()?;
+            let types = if word == "if" {
+                vec!["i1".to_owned(); operands.len()]
+            } else {
+                self.expect(":")?;
+                self.types()?
+            };
+            self.agree(&operands, &types)?;
+            self.expect(")")?;
+            pieces.push(Piece::Text(if word.is_empty() { " (".to_owned() } else { format!(" {word} (") }));
+            counts[part] = operands.len();
+            for i in 0..operands.len() {
+                if i > 0 {
+                    pieces.push(Piece::Text(", ".to_owned()));
+                }
+                pieces.push(Piece::Operand((all.len() + i) as u32));
+            }
+            let behind = if word == "if" { String::new() } else { format!(" : {}", types.join(", ")) };
+            pieces.push(Piece::Text(format!("{behind})")));
+            all.extend(operands.into_iter().map(|(v, _)| v));
+        }
+        if counts[0] != counts[1] {
+            return self
+                .wrong(&format!("a condition for each of {} buffers; there are {}", counts[0], counts[1]));
+        }
+        let op = &mut self.program.ops[id.index()];
+        op.operands = all;
+        op.syntax = Syntax::Pieces(pieces);
+        Ok(vec!["i1".to_owned(); counts[2]])
     }
 
     fn branch(&mut self, id: OpId) -> Result<Vec<String>> {

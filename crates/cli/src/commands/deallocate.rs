@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// With --check: the file as it is, without freeing anything
     #[arg(long, requires = "check")]
     as_it_is: bool,
+    /// With --check: a buffer that a call gives belongs to its caller, as in LLVM's newer pass
+    #[arg(long, requires = "check")]
+    owned_results: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
@@ -39,7 +42,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     if !arguments.check {
         return say(&deallocation::print(&program));
     }
-    let report = run_all(&program, Border::Borrowed);
+    let border = if arguments.owned_results { Border::Owned } else { Border::Borrowed };
+    let report = run_all(&program, border);
     let mut out: String = report.faults.iter().map(|f| words(&program, f) + "\n").collect();
     if !report.complete {
         out += "There are too many ways to go them all.\n";
