@@ -138,8 +138,46 @@ test("memories: a phrase of the prose shows what it speaks of, by touch", () =>
     assert.equal(await cell.getAttribute("aria-pressed"), "true");
   }));
 
-const OPEN = "#v2/memories/memories=m=attention_grad;table;v.theirs=1";
-const FIGURES = ["memories"];
+test("spread: every step by keys, as natively; a prediction, right and wrong", () =>
+  withFigure("spread", {}, async (page, figure) => {
+    assert.equal(await said(figure, "step"), golden.spread[1]);
+    await figure.getByRole("button", { name: "Place: first" }).focus();
+    await page.keyboard.press("Enter");
+    for (const words of golden.spread) {
+      await settled(page);
+      assert.equal(await said(figure, "step"), words);
+      await figure.getByRole("button", { name: "Place: forward" }).focus();
+      await page.keyboard.press("Enter");
+    }
+    assert.match(await predict(page, "bitcast", (texts) => texts.findIndex((t) => t.startsWith("Each keeps"))), /^Right\. /);
+    assert.match(await predict(page, "bitcast", (texts) => texts.findIndex((t) => t.startsWith("Both are"))), /^Not so\. /);
+    await page.reload();
+    await figure.locator(".stage:not(.asleep)").waitFor();
+    await settled(page);
+    assert.equal(await said(figure, "step"), golden.spread.at(-1));
+  }));
+
+test("unrolled: the plan as natively, with less bandwidth, and the puzzle by buttons", () =>
+  withFigure("unrolled", {}, async (page, figure) => {
+    const { sentence, slow, solution, copied } = golden.unrolled;
+    assert.equal(await said(figure, "plan"), sentence);
+    assert.equal(await figure.locator(".unrolling").getAttribute("data-copied"), String(copied));
+    await figure.getByLabel("Slow memory", { exact: true }).fill("50");
+    await settled(page);
+    assert.equal(await said(figure, "plan"), slow);
+    await figure.getByRole("button", { name: "Reset", exact: true }).click();
+    await settled(page);
+    assert.match(await puzzle(page, "loop"), /^Not yet\. /);
+    await figure.getByLabel("Fast memory", { exact: true }).fill(String(solution - 5));
+    await settled(page);
+    assert.match(await puzzle(page, "loop"), /^Not yet\. /);
+    await figure.getByRole("button", { name: "Fast memory: more" }).click();
+    await settled(page);
+    assert.match(await puzzle(page, "loop"), /^Solved\. /);
+  }));
+
+const OPEN = "#v2/memories/memories=m=attention_grad;table;v.theirs=1&spread=m=attention_grad;table&unrolled=m=attention_grad;table";
+const FIGURES = ["memories", "spread", "unrolled"];
 
 for (const scheme of ["light", "dark"]) {
   test(`is accessible with everything open, ${scheme}`, () =>

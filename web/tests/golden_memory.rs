@@ -6,6 +6,7 @@
 use bufferscope_web::memory::{
     CAPACITY, PROGRAMS, Setting, first_request, loaded, made_room, micros, run, starts,
 };
+use bufferscope_web::{looping, spreading};
 use serde_json::{Value, json};
 
 fn programs() -> Value {
@@ -66,6 +67,27 @@ fn capacities() -> Value {
     [CAPACITY.0, 50, 100, CAPACITY.1].into_iter().map(of).collect()
 }
 
+/// What each step of the propagation says.
+fn spread() -> Value {
+    let story = spreading::story().expect("it can be read");
+    (0..=story.steps.len()).map(|n| story.words(n)).collect()
+}
+
+/// The loop's plan as it first is, with half the bandwidth, and the least memory that solves the puzzle.
+fn unrolled() -> Value {
+    let first = looping::plan(looping::Setting::FIRST).expect("it can be read");
+    let slow = looping::plan(looping::Setting { bandwidth: 50, ..looping::Setting::FIRST }).expect("a plan");
+    let solution = (looping::CAPACITY.0..=looping::CAPACITY.1).step_by(5).find(|capacity| {
+        looping::solves(looping::Setting { capacity: *capacity, ..looping::Setting::FIRST })
+    });
+    json!({
+        "sentence": first.sentence(),
+        "copied": first.copied(),
+        "slow": slow.sentence(),
+        "solution": solution.expect("the puzzle can be solved"),
+    })
+}
+
 #[test]
 fn the_page_shows_what_the_engine_computes() {
     let now = json!({
@@ -73,6 +95,8 @@ fn the_page_shows_what_the_engine_computes() {
         "pulled": pulled(),
         "solution": solution(),
         "capacities": capacities(),
+        "spread": spread(),
+        "unrolled": unrolled(),
     });
     let text = serde_json::to_string_pretty(&now).expect("JSON") + "\n";
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden-memory.json");

@@ -279,6 +279,11 @@ fn operations(module: &Module, id: InstructionId) -> f64 {
 }
 
 impl Costs {
+    /// Seconds an instruction takes with so many bytes of it in fast memory.
+    pub fn elapsed_with(&self, id: InstructionId, read: u64, written: u64) -> f32 {
+        self.cost(id).map_or(0.0, |cost| cost.compute_seconds.max(self.memory_seconds(cost, read, written)))
+    }
+
     /// Seconds for which an instruction leaves slow memory idle, with so many bytes of it in fast memory (3).
     pub fn idle_seconds(&self, id: InstructionId, read: u64, written: u64) -> f32 {
         let Some(cost) = self.cost(id) else { return 0.0 };

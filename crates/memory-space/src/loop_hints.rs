@@ -42,6 +42,9 @@ pub struct PlannedLoop {
     pub problem: LoopProblem,
     /// What was planned.
     pub plan: Optimized,
+    /// Seconds of an iteration with everything in slow memory, and as planned: what copies leave unhidden is added. An
+    /// estimate of ours; the compiler simulates three iterations.
+    pub seconds: (f32, f32),
 }
 
 /// A hash that is the same everywhere (FNV-1a).
@@ -95,7 +98,8 @@ pub fn add_loop_hints(
         let problem = one_iteration(facts, program, &costs, found, options);
         let plan = optimize(&problem);
         give_hints(program, found, &problem, &plan);
-        planned.push(PlannedLoop { found, problem, plan });
+        let seconds = gain(facts, program, &costs, found, &problem, &plan);
+        planned.push(PlannedLoop { found, problem, plan, seconds });
     }
     planned
 }
@@ -188,6 +192,58 @@ fn one_iteration(
         desired_copy_ratio: options.desired_copy_ratio,
         allow_fully_pipelined: options.allow_unsatisfied_fully_pipelined_prefetch,
     }
+}
+
+/// Seconds of the planned iteration, without and with the plan.
+fn gain(
+    facts: &Facts,
+    program: &Program,
+    costs: &Costs,
+    found: FoundLoop,
+    problem: &LoopProblem,
+    plan: &Optimized,
+) -> (f32, f32) {
+    let begin = (found.start + found.length) as Time;
+    let within = |time: Time| (begin..begin + found.length as Time).contains(&time);
+    let mut fast: BTreeMap<Time, (u64, u64)> = BTreeMap::new();
+    let mut unhidden = 0.0;
+    for (value, plan) in problem.values.iter().zip(&plan.plans) {
+        match plan {
+            LoopPlan::Fast { .. } => {}
+            LoopPlan::Copied(copy) => unhidden += copy.leftover_seconds.max(0.0),
+            _ => continue,
+        }
+        // Of values that are one per iteration, the one before is read here, too.
+        for buffer in program.problem.buffers.iter().filter(|b| b.name == value.name) {
+            for position in &buffer.allocation_values {
+                let mut add = |time: Time, read: u64, written: u64| {
+                    let time = if within(time) { time } else { time - found.length as Time };
+                    if within(time) {
+                        let bytes = fast.entry(time).or_default();
+                        *bytes = (bytes.0.saturating_add(read), bytes.1.saturating_add(written));
+                    }
+                };
+                if within(position.definition_time) {
+                    add(position.definition_time, 0, position.bytes_accessed.unwrap_or(0));
+                }
+                for usage in &position.uses {
+                    add(usage.time, usage.bytes_accessed.unwrap_or(0), 0);
+                }
+            }
+        }
+    }
+    let times = begin..begin + found.length as Time;
+    let of = |fast: &dyn Fn(Time) -> (u64, u64)| -> f32 {
+        let seconds = times.clone().filter_map(|t| {
+            let (read, written) = fast(t);
+            let id = facts.clock.sequence.get(usize::try_from(t).ok()?)?;
+            Some(costs.elapsed_with(*id, read, written))
+        });
+        seconds.sum()
+    };
+    let slow = of(&|_| (0, 0));
+    let planned = of(&|t| fast.get(&t).copied().unwrap_or_default());
+    (slow, (planned + unhidden).min(slow))
 }
 
 /// The operand's number in "fusion.3, operand 1" or "while, operand 0 {2}".

@@ -26,8 +26,69 @@ pub struct Change {
     pub to: u32,
 }
 
+/// Why a place gets its space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It is the parameter for an operand of a call in the schedule.
+    Operand {
+        /// The call.
+        call: InstructionId,
+        /// The operand.
+        operand: u32,
+    },
+    /// It is the root, so the result of a call in the schedule.
+    Result {
+        /// The call.
+        call: InstructionId,
+    },
+    /// It is another position of the same value.
+    SameValue {
+        /// The position.
+        of: Place,
+    },
+    /// It is what an update in place is written over.
+    InPlace {
+        /// The update.
+        of: Place,
+    },
+    /// It is inside a fusion what that is outside.
+    Into {
+        /// Outside.
+        of: Place,
+    },
+    /// It is outside a fusion what that is inside.
+    Out {
+        /// Inside.
+        of: Place,
+    },
+    /// The computation has it so itself.
+    Own,
+}
+
+/// One place that is given its space, in the order in which that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// Where.
+    pub place: Place,
+    /// The space it had.
+    pub from: u32,
+    /// The space it gets.
+    pub to: u32,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// The same as [`propagate`], step by step; places that have their space already are among the steps.
+pub fn spread(module: &Module) -> Vec<Spread> {
+    run(module).log
+}
+
 /// What changes in the interiors of fusions, in order of place.
 pub fn propagate(module: &Module) -> Vec<Change> {
+    run(module).changes()
+}
+
+fn run(module: &Module) -> Propagation<'_> {
     let mut propagation = Propagation::new(module);
     for computation in module.computation_ids() {
         if propagation.fusions.contains_key(&computation) {
@@ -37,7 +98,7 @@ pub fn propagate(module: &Module) -> Vec<Change> {
             propagation.call(*id);
         }
     }
-    propagation.changes()
+    propagation
 }
 
 /// What changes if a computation's own parameters and root have these spaces already: the same from within.
@@ -47,7 +108,7 @@ pub fn propagate_within(module: &Module, computation: ComputationId) -> Vec<Chan
     for id in module.computation(computation).parameters.iter().copied().chain([root]) {
         for sub in propagation.leaves(id) {
             let space = propagation.space_of_shape(Place { instruction: id, sub });
-            propagation.push(Place { instruction: id, sub }, space);
+            propagation.push(Place { instruction: id, sub }, space, Cause::Own);
         }
     }
     propagation.changes()
@@ -126,6 +187,7 @@ struct Propagation<'m> {
     /// Who reads an instruction.
     readers: BTreeMap<InstructionId, Vec<(InstructionId, u32)>>,
     spaces: BTreeMap<Place, u32>,
+    log: Vec<Spread>,
 }
 
 impl<'m> Propagation<'m> {
@@ -142,7 +204,14 @@ impl<'m> Propagation<'m> {
                 readers.entry(*from).or_default().push((id, operand as u32));
             }
         }
-        let mut this = Self { module, fusions, positions: BTreeMap::new(), readers, spaces: BTreeMap::new() };
+        let mut this = Self {
+            module,
+            fusions,
+            positions: BTreeMap::new(),
+            readers,
+            spaces: BTreeMap::new(),
+            log: Vec::new(),
+        };
         for id in module.instruction_ids() {
             if this.fusions.contains_key(&module.instruction(id).computation) {
                 for sub in this.leaves(id) {
@@ -210,47 +279,52 @@ impl<'m> Propagation<'m> {
             let Some(parameter) = module.computation(*callee).parameters.get(operand) else { continue };
             for sub in self.leaves(*from) {
                 let space = self.space_of_shape(Place { instruction: *from, sub });
-                self.push(Place { instruction: *parameter, sub }, space);
+                let cause = Cause::Operand { call: id, operand: operand as u32 };
+                self.push(Place { instruction: *parameter, sub }, space, cause);
             }
         }
         let root = module.root(*callee);
         for sub in self.leaves(id) {
             let space = self.space_of_shape(Place { instruction: id, sub });
-            self.push(Place { instruction: root, sub }, space);
+            self.push(Place { instruction: root, sub }, space, Cause::Result { call: id });
         }
     }
 
     /// Gives a space to the value at a place and to all that are the same memory.
-    fn push(&mut self, place: Place, space: u32) {
-        let mut waiting = vec![place];
+    fn push(&mut self, place: Place, space: u32, cause: Cause) {
+        let mut waiting = vec![(place, cause)];
         let mut seen = BTreeSet::new();
-        while let Some(place) = waiting.pop() {
+        while let Some((place, cause)) = waiting.pop() {
             let value = self.value(place);
             if !seen.insert(value) {
                 continue;
             }
             let positions = self.positions.get(&value).cloned().unwrap_or_default();
             for position in positions {
-                self.spaces.insert(position, space);
+                let from =
+                    self.spaces.insert(position, space).unwrap_or_else(|| self.space_of_shape(position));
+                let cause = if position == place { cause } else { Cause::SameValue { of: place } };
+                self.log.push(Spread { place: position, from, to: space, cause });
                 self.same_memory(position, &mut waiting);
             }
         }
     }
 
     /// Places that are the same memory as this one, across the borders of fusions.
-    fn same_memory(&self, place: Place, waiting: &mut Vec<Place>) {
+    fn same_memory(&self, place: Place, waiting: &mut Vec<(Place, Cause)>) {
         let module = self.module;
         let instruction = module.instruction(place.instruction);
         let sub = place.sub;
         match instruction.opcode {
             Opcode::DynamicUpdateSlice => {
                 if let Some(from) = module.operands(place.instruction).first() {
-                    waiting.push(Place { instruction: *from, sub });
+                    waiting.push((Place { instruction: *from, sub }, Cause::InPlace { of: place }));
                 }
             }
             Opcode::Fusion => {
                 if let Some(callee) = module.called(place.instruction).first() {
-                    waiting.push(Place { instruction: module.root(*callee), sub });
+                    let root = module.root(*callee);
+                    waiting.push((Place { instruction: root, sub }, Cause::Into { of: place }));
                 }
             }
             _ => {}
@@ -260,11 +334,11 @@ impl<'m> Propagation<'m> {
             && self.fusions.contains_key(&module.instruction(*call).computation)
         {
             if module.is_root(place.instruction) {
-                waiting.push(Place { instruction: *call, sub });
+                waiting.push((Place { instruction: *call, sub }, Cause::Out { of: place }));
             }
             let number = module.parameter_number(place.instruction);
             if let Some(from) = number.and_then(|n| module.operands(*call).get(n as usize)) {
-                waiting.push(Place { instruction: *from, sub });
+                waiting.push((Place { instruction: *from, sub }, Cause::Out { of: place }));
             }
         }
         for (reader, operand) in self.readers.get(&place.instruction).into_iter().flatten() {
@@ -272,7 +346,7 @@ impl<'m> Propagation<'m> {
                 && let Some(callee) = module.called(*reader).first()
                 && let Some(parameter) = module.computation(*callee).parameters.get(*operand as usize)
             {
-                waiting.push(Place { instruction: *parameter, sub });
+                waiting.push((Place { instruction: *parameter, sub }, Cause::Into { of: place }));
             }
         }
     }

@@ -44,10 +44,11 @@ mod view {
     use crate::scene::{self, Memories, hit};
     use crate::state::{Source, State};
     use crate::teach::{Predict, Puzzle, PuzzleResult, Rule};
+    use crate::views::percent::Percent;
     use crate::views::plot::{change, paint, point, width_of};
     use crate::workbench::{Shared, Workbench, use_workbench};
     use assigner::words::{bytes, grouped};
-    use leptos::ev::{Event, KeyboardEvent, MouseEvent, PointerEvent};
+    use leptos::ev::{KeyboardEvent, MouseEvent, PointerEvent};
     use leptos::html::Div;
     use leptos::prelude::*;
     use leptos::svg::Svg;
@@ -288,53 +289,6 @@ mod view {
         }
         let request = run.request(n)?;
         run.allocation(request)?.1.copy.map(|c| c.start)
-    }
-
-    /// A slider for a percentage.
-    #[component]
-    fn Percent(
-        label: &'static str,
-        key: &'static str,
-        range: (i64, i64),
-        #[prop(into)] said: Signal<String>,
-    ) -> impl IntoView {
-        let wb = use_workbench();
-        let value = move || wb.state.with(|s| s.number(key)).unwrap_or(100).clamp(range.0, range.1);
-        let slid = move |e: Event| {
-            if let Ok(to) = event_target_value(&e).parse::<i64>() {
-                wb.preview_param(key, to);
-            }
-        };
-        let press = move |by: i64| {
-            wb.preview_param(key, (untrack(value) + by).clamp(range.0, range.1));
-            wb.settle();
-        };
-        let id = format!("memories-{key}");
-        let at_least = move || value() <= range.0;
-        let at_most = move || value() >= range.1;
-        view! {
-            <div class="percent">
-                <label for=id.clone()>{label}</label>
-                <button type="button" aria-label=format!("{label}: less") disabled=at_least on:click=move |_| press(-5)>
-                    "−"
-                </button>
-                <input
-                    id=id
-                    type="range"
-                    min=range.0.to_string()
-                    max=range.1.to_string()
-                    step="5"
-                    prop:value=move || value().to_string()
-                    aria-valuetext=move || said.get()
-                    on:input=slid
-                    on:change=move |_| wb.settle()
-                />
-                <button type="button" aria-label=format!("{label}: more") disabled=at_most on:click=move |_| press(5)>
-                    "+"
-                </button>
-                <output for=format!("memories-{key}")>{move || said.get()}</output>
-            </div>
-        }
     }
 
     #[component]

@@ -18,6 +18,7 @@ pub mod c11_the_copy_you_never_see;
 pub mod c12_fragmentation;
 pub mod c13_four_files_with_the_answer;
 pub mod c14_two_memories;
+pub mod c15_where_a_memory_space_comes_from;
 pub mod c19_questions;
 
 use crate::scene::Scene;
@@ -72,6 +73,7 @@ pub const CHAPTERS: &[Chapter] = &[
     c12_fragmentation::CHAPTER,
     c13_four_files_with_the_answer::CHAPTER,
     c14_two_memories::CHAPTER,
+    c15_where_a_memory_space_comes_from::CHAPTER,
     c19_questions::CHAPTER,
 ];
 

@@ -14,10 +14,12 @@ mod plan;
 mod ranges;
 mod slabs;
 mod spaces;
+mod spread;
 mod strip;
 pub mod svg;
 mod timeline;
 mod touch;
+mod unrolled;
 
 pub use assigning::{allocations, bins, gates, hit};
 pub use binding::binding;
@@ -32,9 +34,11 @@ pub use plan::plan;
 pub use ranges::{overlap, ranges};
 pub use slabs::{SlabRow, slabs};
 pub use spaces::spaces;
+pub use spread::spread;
 pub use strip::{STRIP_HEIGHT, filling, strip};
 pub use timeline::{Options as TimelineOptions, Row, Threshold, Timeline, timeline};
 pub use touch::{TOUCH_HEIGHT, touch};
+pub use unrolled::unrolled;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
