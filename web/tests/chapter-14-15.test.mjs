@@ -149,8 +149,8 @@ test("spread: every step by keys, as natively; a prediction, right and wrong", (
       await figure.getByRole("button", { name: "Place: forward" }).focus();
       await page.keyboard.press("Enter");
     }
-    assert.match(await predict(page, "bitcast", (texts) => texts.findIndex((t) => t.startsWith("Each keeps"))), /^Right\. /);
-    assert.match(await predict(page, "bitcast", (texts) => texts.findIndex((t) => t.startsWith("Both are"))), /^Not so\. /);
+    assert.match(await predict(page, "carried", (texts) => texts.findIndex((t) => t.startsWith("Each keeps"))), /^Right\. /);
+    assert.match(await predict(page, "carried", (texts) => texts.findIndex((t) => t.startsWith("Both are"))), /^Not so\. /);
     await page.reload();
     await figure.locator(".stage:not(.asleep)").waitFor();
     await settled(page);

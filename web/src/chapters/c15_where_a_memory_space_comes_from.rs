@@ -101,7 +101,7 @@ mod view {
             </p>
             <Predict
                 wb
-                id="bitcast"
+                id="carried"
                 question="Inside a fusion, a bitcast reads a parameter in fast memory and is the fusion's root; the fusion's result is in slow memory. What becomes of the two?"
                 options=Signal::derive(|| {
                     [
@@ -151,7 +151,7 @@ mod view {
                 wb=lb
                 title=LOOP
                 caption="Rows are values. Thin bars: being copied to fast memory; thick bars: there. Below, the time in which slow memory would be idle, and what the copies leave of it."
-                reserve=[560, 640, 860]
+                reserve=[410, 520, 660]
                 table=LoopTable
             >
                 <LoopFigure />
