@@ -174,7 +174,7 @@ test("by keyboard alone: a sample is opened, a band chosen, the map moved", () =
     await page.keyboard.press("ArrowRight");
     await page.locator("#owners").waitFor();
     await page.keyboard.press("End");
-    await page.locator("#ask-pair").waitFor();
+    await page.locator("#save-png").waitFor();
   }));
 
 test("the worker stops: the page is alive, says so, and begins anew", () =>
