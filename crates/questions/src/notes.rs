@@ -91,7 +91,7 @@ fn fold(notes: Vec<Note>) -> Vec<Note> {
         out.push(Note {
             name,
             bytes,
-            words: format!("And {} more like the {name} notes, {} in all.", notes.len(), both(bytes)),
+            words: format!("And {} more of one kind ({name}), {} in all.", notes.len(), both(bytes)),
             rows: notes.iter().flat_map(|n| n.rows.clone()).collect(),
             instructions: notes.iter().flat_map(|n| n.instructions.clone()).collect(),
         });
