@@ -45,8 +45,11 @@ fn modules() -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = std::fs::read_dir(directory)
         .expect("a directory")
         .map(|e| e.expect("an entry").path())
-        // What was placed before stands beside some modules, and is none.
-        .filter(|p| !p.to_string_lossy().ends_with(".presets.txt"))
+        // What was placed before stands beside some modules, and dump folders in archives; they are none.
+        .filter(|p| {
+            let name = p.to_string_lossy();
+            name.ends_with(".txt") && !name.ends_with(".presets.txt")
+        })
         .map(|p| (p.display().to_string(), std::fs::read_to_string(&p).expect("a module")))
         .collect();
     out.sort();

@@ -157,7 +157,7 @@ mod view {
                 wb=log
                 title=LOG_TITLE
                 caption="Left, the decisions in XLA's order; right, the allocations with what stands in them so far. Hover a line or a block to see both."
-                reserve=[441, 732, 781]
+                reserve=[463, 741, 891]
                 table=LogTable
             >
                 <DecisionLog />

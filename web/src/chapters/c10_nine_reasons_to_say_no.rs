@@ -136,7 +136,7 @@ mod view {
                 wb
                 title=TITLE
                 caption="Left, the gates from top to bottom, with how far the chosen pair comes. Choose a gate to open its module; change the text or the options, and the assigner decides again."
-                reserve=[794, 1288, 1464]
+                reserve=[838, 1288, 1464]
                 table=GatesTable
             >
                 <Gates />
