@@ -506,7 +506,9 @@ impl AssignmentArguments {
         let options = self.options(Some(program))?;
         let (assignment, decisions) =
             assigner::assign(&program.module, &program.facts, &program.facts.ranges, &options);
-        if cfg!(debug_assertions) {
+        // Slices that memory space assignment placed in one array stand apart when their places are not given.
+        let is_whole = program.facts.target.backend != Backend::Tpu || !options.presets.is_empty();
+        if cfg!(debug_assertions) && is_whole {
             crate::checking::assert_right(&program.module, &program.facts, &assignment);
         }
         Ok((assignment, decisions))
