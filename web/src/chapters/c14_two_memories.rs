@@ -182,10 +182,9 @@ mod view {
                 hint="Of the weights that stand in fast memory at steps 8 and 9, which one could not be there if its copy started too late?"
             />
             <p>
-                "A value that will be wanted much later can give its place up and come back: "
-                <Look wb program=0 value="convolution_tanh_fusion.3" reader="fusion.2">
-                    "an activation is evicted right after it is written and prefetched for the backward pass"
-                </Look>
+                "A value that will be wanted much later can give its place up and come back. An activation is evicted right after it "
+                "is written, and prefetched for the backward pass: "
+                <Look wb program=0 value="convolution_tanh_fusion.3" reader="fusion.2">"shown here"</Look>
                 ". The eviction starts at the definition, not after the last reader, so that it is done by then. "
                 <Rule section="12.6" verified=LIBTPU />
             </p>
@@ -195,8 +194,8 @@ mod view {
                 ": four steps in the staircase. " <Rule section="12.8" verified=LIBTPU />
                 " Weights can also be fetched before the first step. XLA calls that a "
                 <dfn>"cross-program prefetch"</dfn>
-                "; if memory is scarce the place is given back after the last reader, and the weight is fetched again at the end, for the next run: "
-                <Look wb program=1 value="multiply_add_fusion.2" reader="multiply_add_fusion.1">"see ws_0_.1 in this program"</Look>
+                "; if memory is scarce the place is given back after the last reader, and the weight is fetched again at the end, for the next run, as ws_0_.1 is in another program: "
+                <Look wb program=1 value="multiply_add_fusion.2" reader="multiply_add_fusion.1">"shown here"</Look>
                 ". " <Rule section="12.9" verified=LIBTPU />
             </p>
             <p>
