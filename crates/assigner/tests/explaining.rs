@@ -136,6 +136,7 @@ fn a_whole_corpus() {
             }
         }
     }
+    assert!(!modules.is_empty());
     println!("{:?}", check_pairs(&modules));
 }
 
