@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { expectAccessible, expectNoSidewaysScroll, settled, withPage } from "./harness.mjs";
+import { expectAccessible, expectNoSidewaysScroll, predict, settled, withPage } from "./harness.mjs";
 
 // Written by `cargo test -p bufferscope-web` (web/tests/golden_copies.rs).
 const golden = JSON.parse(readFileSync(new URL("golden-copies.json", import.meta.url), "utf8"));
@@ -21,18 +21,6 @@ async function awake(page, figure) {
   await figure.scrollIntoViewIfNeeded();
   await figure.locator(".stage:not(.asleep)").waitFor();
   await settled(page);
-}
-
-async function predict(page, id, choose) {
-  const box = page.locator(`[data-predict=${id}]`);
-  const labels = box.locator("label");
-  await labels.nth(choose(await labels.allInnerTexts())).click();
-  await box.getByRole("button", { name: "See what the engine says" }).click();
-  await settled(page);
-  const verdict = await box.locator(".verdict").innerText();
-  await box.getByRole("button", { name: "Answer again" }).click();
-  await settled(page);
-  return verdict;
 }
 
 const where = (name) => (texts) => texts.findIndex((text) => text.startsWith(name));

@@ -2,20 +2,10 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { expectAccessible, expectNoSidewaysScroll, screenshot, settled, withPage } from "./harness.mjs";
+import { expectAccessible, expectNoSidewaysScroll, screenshot, settled, withFigure, withPage } from "./harness.mjs";
 
 // Written by `cargo test -p bufferscope-web` (web/tests/golden_assigning.rs).
 const golden = JSON.parse(readFileSync(new URL("golden-assigning.json", import.meta.url), "utf8"));
-
-/** The page at a figure, awake. */
-const withFigure = (id, options, work) =>
-  withPage({ path: `#${id}`, ...options }, async (page) => {
-    const figure = page.locator(`#${id}`);
-    await figure.scrollIntoViewIfNeeded();
-    await figure.locator(".stage:not(.asleep)").waitFor();
-    await settled(page);
-    return work(page, figure);
-  });
 
 async function predict(page, id, choose) {
   const box = page.locator(`[data-predict=${id}]`);

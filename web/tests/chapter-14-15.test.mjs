@@ -3,33 +3,11 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { expectAccessible, expectNoSidewaysScroll, settled, withPage } from "./harness.mjs";
+import { expectAccessible, expectNoSidewaysScroll, predict, settled, withFigure, withPage } from "./harness.mjs";
 
 // Written by `cargo test -p bufferscope-web` (web/tests/golden_memory.rs).
 const golden = JSON.parse(readFileSync(new URL("golden-memory.json", import.meta.url), "utf8"));
 const shots = process.env.BUFFERSCOPE_SCREENSHOTS ?? "target/screenshots";
-
-/** The page at a figure, awake. */
-const withFigure = (id, options, work) =>
-  withPage({ path: `#${id}`, ...options }, async (page) => {
-    const figure = page.locator(`#${id}`);
-    await figure.scrollIntoViewIfNeeded();
-    await figure.locator(".stage:not(.asleep)").waitFor();
-    await settled(page);
-    return work(page, figure);
-  });
-
-async function predict(page, id, choose) {
-  const box = page.locator(`[data-predict=${id}]`);
-  const labels = box.locator("label");
-  await labels.nth(choose(await labels.allInnerTexts())).click();
-  await box.getByRole("button", { name: "See what the engine says" }).click();
-  await settled(page);
-  const verdict = await box.locator(".verdict").innerText();
-  await box.getByRole("button", { name: "Answer again" }).click();
-  await settled(page);
-  return verdict;
-}
 
 const puzzle = (page, id) => page.locator(`[data-puzzle=${id}] .verdict`).innerText();
 const said = (figure, what) => figure.locator(`[data-said=${what}]`).innerText();

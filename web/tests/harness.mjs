@@ -146,6 +146,29 @@ export async function withPage(options, body) {
   assert.deepEqual(unexpected, [], "the page must work without errors and without the network");
 }
 
+/** The page at a figure, awake. */
+export const withFigure = (id, options, work) =>
+  withPage({ path: `#${id}`, ...options }, async (page) => {
+    const figure = page.locator(`#${id}`);
+    await figure.scrollIntoViewIfNeeded();
+    await figure.locator(".stage:not(.asleep)").waitFor();
+    await settled(page);
+    return work(page, figure);
+  });
+
+/** Answers a prediction with the option that `choose` picks from their texts, takes it back, and gives the verdict. */
+export async function predict(page, id, choose) {
+  const box = page.locator(`[data-predict=${id}]`);
+  const labels = box.locator("label");
+  await labels.nth(choose(await labels.allInnerTexts())).click();
+  await box.getByRole("button", { name: "See what the engine says" }).click();
+  await settled(page);
+  const verdict = await box.locator(".verdict").innerText();
+  await box.getByRole("button", { name: "Answer again" }).click();
+  await settled(page);
+  return verdict;
+}
+
 /** Waits until the page has replaced its starting notice. */
 export async function started(page) {
   await page.waitForFunction(() => !document.getElementById("startup"), undefined, { timeout: 30_000 });
