@@ -4,19 +4,14 @@ use crate::book::Book;
 use crate::chapters::{CHAPTERS, Chapter};
 use crate::figure::watch;
 use crate::views::plot::Hatch;
+use browser::{Palette, ThemeToggle, follow_system};
 use leptos::html::Section;
 use leptos::prelude::*;
-use wasm_bindgen::JsCast as _;
-use wasm_bindgen::closure::Closure;
-
-/// Changes whenever the colours do, by the toggle or by the system.
-#[derive(Clone, Copy)]
-pub struct Palette(pub RwSignal<u32>);
 
 /// The page.
 #[component]
 pub fn App() -> impl IntoView {
-    let palette = Palette(RwSignal::new(0));
+    let palette = Palette::new();
     provide_context(palette);
     let book = Book::open();
     provide_context(book);
@@ -31,7 +26,7 @@ pub fn App() -> impl IntoView {
             <p class="brand">"Bufferscope"</p>
             <h1>"How every value gets an address"</h1>
             <a class="other-page" href="lab.html">"Open your own dump: the lab"</a>
-            <ThemeToggle />
+            <ThemeToggle palette />
         </header>
         <Hatch />
         <div class="page">
@@ -150,56 +145,5 @@ fn Made() -> impl IntoView {
                 "."
             </p>
         </section>
-    }
-}
-
-const THEMES: [(&str, &str); 3] = [("auto", "System"), ("light", "Light"), ("dark", "Dark")];
-
-#[component]
-fn ThemeToggle() -> impl IntoView {
-    let palette = expect_context::<Palette>();
-    let storage = || window().local_storage().ok().flatten();
-    let kept = storage().and_then(|s| s.get_item("theme").ok().flatten());
-    let start = THEMES.iter().position(|(id, _)| Some(*id) == kept.as_deref()).unwrap_or(0);
-    let theme = RwSignal::new(start);
-    Effect::new(move |_| {
-        let (id, _) = THEMES[theme.get()];
-        if let Some(root) = document().document_element() {
-            _ = root.set_attribute("data-theme", id);
-        }
-        if let Some(storage) = storage() {
-            _ = if id == "auto" { storage.remove_item("theme") } else { storage.set_item("theme", id) };
-        }
-        palette.0.update(|n| *n += 1);
-    });
-    view! {
-        <div class="theme" role="group" aria-label="Colours">
-            {THEMES
-                .iter()
-                .enumerate()
-                .map(|(i, (_, name))| {
-                    view! {
-                        <button
-                            type="button"
-                            aria-pressed=move || (theme.get() == i).to_string()
-                            on:click=move |_| theme.set(i)
-                        >
-                            {*name}
-                        </button>
-                    }
-                })
-                .collect_view()}
-        </div>
-    }
-}
-
-/// The system's own change between light and dark also changes what is drawn on canvas.
-fn follow_system(palette: Palette) {
-    for query in ["(prefers-color-scheme: dark)", "(forced-colors: active)", "print"] {
-        let Ok(Some(list)) = window().match_media(query) else { continue };
-        let changed = Closure::<dyn Fn()>::new(move || palette.0.update(|n| *n += 1));
-        list.set_onchange(Some(changed.as_ref().unchecked_ref()));
-        // As long as the page.
-        changed.forget();
     }
 }

@@ -1,6 +1,5 @@
 //! The signature exhibit: live ranges, the heap they are packed into, and what a pulled end does.
 
-use crate::app::Palette;
 use crate::breaking;
 use crate::editor::Editor;
 use crate::modules::{SHIPPED, shipped};
@@ -624,7 +623,7 @@ const CURVE: f64 = 64.0;
 #[component]
 fn CurveFigure() -> impl IntoView {
     let wb = use_workbench();
-    let palette = expect_context::<Palette>();
+    let palette = expect_context::<browser::Palette>();
     let (plot, canvas) = (NodeRef::<Div>::new(), NodeRef::<Canvas>::new());
     let width = width_of(plot);
     let steps = Memo::new(move |_| {

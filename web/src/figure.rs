@@ -7,8 +7,8 @@ use crate::workbench::Workbench;
 use leptos::context::Provider;
 use leptos::html::Section;
 use leptos::prelude::*;
+use wasm_bindgen::JsCast as _;
 use wasm_bindgen::closure::Closure;
-use wasm_bindgen::{JsCast as _, JsValue};
 use web_sys::{Element, IntersectionObserver, IntersectionObserverEntry, IntersectionObserverInit};
 
 /// How far from the screen a figure wakes.
@@ -91,12 +91,7 @@ pub fn Figure(
             None => format!("{path}#{}", wb.id),
         };
         leptos::task::spawn_local(async move {
-            // Absent where the page is not served securely.
-            let clipboard = js_sys::Reflect::get(&window().navigator(), &"clipboard".into());
-            if clipboard.is_ok_and(|c| !c.is_undefined()) {
-                let written = window().navigator().clipboard().write_text(&link);
-                copied.set(wasm_bindgen_futures::JsFuture::from(written).await.is_ok());
-            }
+            copied.set(browser::copy(&link).await);
         });
     };
     // What was copied is no longer what is shown.
@@ -107,7 +102,8 @@ pub fn Figure(
     let save = move |_| {
         let scenes = wb.scenes();
         let pictures: Vec<_> = scenes.iter().map(|(heading, scene)| (*heading, scene)).collect();
-        download(&format!("bufferscope-{}.svg", wb.id), &svg::file(title, &pictures));
+        let name = format!("bufferscope-{}.svg", wb.id);
+        browser::download(&name, &svg::file(title, &pictures), "image/svg+xml");
     };
     let (title_id, labelled) = (format!("{}-title", wb.id), format!("{}-title", wb.id));
     let children = StoredValue::new(children);
@@ -160,19 +156,4 @@ pub fn Figure(
             <p class="hidden" role="status" aria-live="polite">{move || wb.announced.get()}</p>
         </section>
     }
-}
-
-/// Gives the reader a file.
-fn download(name: &str, text: &str) {
-    let parts = js_sys::Array::of1(&JsValue::from_str(text));
-    let options = web_sys::BlobPropertyBag::new();
-    options.set_type("image/svg+xml");
-    let Ok(blob) = web_sys::Blob::new_with_str_sequence_and_options(&parts, &options) else { return };
-    let Ok(url) = web_sys::Url::create_object_url_with_blob(&blob) else { return };
-    if let Ok(link) = document().create_element("a") {
-        _ = link.set_attribute("href", &url);
-        _ = link.set_attribute("download", name);
-        link.unchecked_into::<web_sys::HtmlElement>().click();
-    }
-    _ = web_sys::Url::revoke_object_url(&url);
 }

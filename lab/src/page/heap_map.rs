@@ -5,6 +5,7 @@ use crate::raster::{self, Frame, Index, Layout, Marks, Palette, Shown, Window};
 use crate::rows::space_name;
 use crate::talk::{Answer, Ask, MapData};
 use assigner::words::{binary, both, grouped};
+use browser::width_of;
 use leptos::ev::{KeyboardEvent, PointerEvent, WheelEvent};
 use leptos::html::{Canvas, Div};
 use leptos::prelude::*;
@@ -14,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{Clamped, JsCast as _};
-use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, HtmlElement, ImageData};
+use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
 
 const MAP_HEIGHT: f64 = 380.0;
 const CURVE_HEIGHT: f64 = 64.0;
@@ -84,27 +85,6 @@ fn put(canvas: &HtmlCanvasElement, frame: &Frame) {
 
 fn scale() -> f64 {
     window().device_pixel_ratio().clamp(1.0, 2.0)
-}
-
-/// The width of an element, now and when it changes.
-fn width_of(node: NodeRef<Div>) -> RwSignal<f64> {
-    let width = RwSignal::new(0.0);
-    Effect::new(move |_| {
-        let Some(element) = node.get() else { return };
-        width.set(f64::from(element.client_width()));
-        let watched: HtmlElement = element.clone().unchecked_into();
-        let resized = Closure::<dyn Fn()>::new(move || {
-            let now = f64::from(watched.client_width());
-            if width.try_get_untracked().is_some_and(|was| (was - now).abs() > 0.5) {
-                width.set(now);
-            }
-        });
-        if let Ok(observer) = web_sys::ResizeObserver::new(resized.as_ref().unchecked_ref()) {
-            observer.observe(&element);
-        }
-        resized.forget();
-    });
-    width
 }
 
 /// The map with its curve, its controls and what is under the pointer.
@@ -182,7 +162,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
             put(&canvas, &frames.1);
         }
         // The minimap shows always the whole; it is drawn anew only when that changes.
-        let key = (Arc::as_ptr(&plan.layout) as usize, w as usize, lab.palette.get_untracked());
+        let key = (Arc::as_ptr(&plan.layout) as usize, w as usize, lab.palette.0.get_untracked());
         if mini_drawn.get_value() == key {
             return;
         }
@@ -206,7 +186,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         width.track();
         lab.selected.track();
         lab.fitting.track();
-        lab.palette.track();
+        lab.palette.0.track();
         if !asked.get_value() {
             asked.set_value(true);
             request_animation_frame(draw);

@@ -308,7 +308,7 @@ pub fn AskPane(lab: Lab) -> impl IntoView {
         }));
         lab.link.ask(Ask::Reduce { a: a(), b: b() }, move |said| match said {
             Answer::File { name, text } => {
-                super::trying::download(&name, &text, "text/plain");
+                browser::download(&name, &text, "text/plain");
                 answer.set(Some(Ok(Words {
                     title: format!("{name} is saved"),
                     lines: vec![format!(

@@ -4,6 +4,7 @@ use crate::link::Link;
 use crate::talk::{
     Answer, Ask, Chosen, Detail, Edit, Filter, Group, MapData, Opened, Sort, Source, Trial, Tried,
 };
+use browser::Palette;
 use js_sys::Array;
 use leptos::prelude::*;
 use std::rc::Rc;
@@ -116,7 +117,7 @@ pub struct Lab {
     /// What the live region says.
     pub announced: RwSignal<String>,
     /// Changes whenever the colours do.
-    pub palette: RwSignal<u32>,
+    pub palette: Palette,
 }
 
 impl Lab {
@@ -148,7 +149,7 @@ impl Lab {
             keep: RwSignal::new(false),
             problem: RwSignal::new(None),
             announced: RwSignal::new(String::new()),
-            palette: RwSignal::new(0),
+            palette: Palette::new(),
         };
         lab.keep_detail();
         // A worker that begins anew has nothing opened.

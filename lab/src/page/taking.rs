@@ -2,13 +2,12 @@
 
 use super::panes::InWords;
 use super::state::Lab;
-use super::trying::{download, download_blob};
 use crate::export::FILES;
 use crate::talk::{Answer, Ask, Words};
+use browser::{copy, download, download_blob};
 use leptos::prelude::*;
 use wasm_bindgen::JsCast as _;
 use wasm_bindgen::closure::Closure;
-use wasm_bindgen_futures::JsFuture;
 use web_sys::{Blob, HtmlCanvasElement};
 
 /// The pane of files.
@@ -26,16 +25,12 @@ pub fn TakePane(lab: Lab) -> impl IntoView {
             if name.is_empty() { "module".to_owned() } else { name }
         })
     };
-    let fetch = move |what: &'static str, copy: bool| {
+    let fetch = move |what: &'static str, on_clipboard: bool| {
         let ask = Ask::Export { source: lab.source.get_untracked(), what: what.to_owned() };
         lab.link.ask(ask, move |answer| match answer {
-            Answer::File { name: file, text } if copy => {
+            Answer::File { name: file, text } if on_clipboard => {
                 leptos::task::spawn_local(async move {
-                    let clipboard = js_sys::Reflect::get(&window().navigator(), &"clipboard".into());
-                    let is_there = clipboard.is_ok_and(|c| !c.is_undefined());
-                    let written = is_there
-                        && JsFuture::from(window().navigator().clipboard().write_text(&text)).await.is_ok();
-                    said.set(if written {
+                    said.set(if copy(&text).await {
                         format!("{file} is on the clipboard.")
                     } else {
                         "The browser does not let this page use the clipboard.".to_owned()

@@ -5,7 +5,6 @@ use crate::talk::{Answer, Ask, Edit, Tried};
 use assigner::words::{both, difference, grouped};
 use leptos::prelude::*;
 use std::sync::Arc;
-use wasm_bindgen::JsValue;
 
 const ALIGNMENTS: [u64; 8] = [1, 16, 64, 128, 256, 512, 1024, 4096];
 
@@ -270,27 +269,4 @@ pub fn TryPane(lab: Lab) -> impl IntoView {
                 })
         }}
     }
-}
-
-/// Gives the reader a file.
-pub fn download(name: &str, text: &str, kind: &str) {
-    let parts = js_sys::Array::of1(&JsValue::from_str(text));
-    let options = web_sys::BlobPropertyBag::new();
-    options.set_type(kind);
-    if let Ok(blob) = web_sys::Blob::new_with_str_sequence_and_options(&parts, &options) {
-        download_blob(name, &blob);
-    }
-}
-
-/// Gives the reader a file.
-pub fn download_blob(name: &str, blob: &web_sys::Blob) {
-    use wasm_bindgen::JsCast as _;
-    let Ok(url) = web_sys::Url::create_object_url_with_blob(blob) else { return };
-    if let Ok(link) = document().create_element("a") {
-        _ = link.set_attribute("href", &url);
-        _ = link.set_attribute("download", name);
-        link.unchecked_into::<web_sys::HtmlElement>().click();
-    }
-    // Once the download has begun.
-    set_timeout(move || _ = web_sys::Url::revoke_object_url(&url), std::time::Duration::from_secs(20));
 }
