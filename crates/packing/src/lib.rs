@@ -29,7 +29,7 @@
 //!
 //! Read from the top: `timeline` turns events into intervals and groups, `order` sorts them, `best_fit` and
 //! `fast` place them. [`inspect_placement`] recomputes one step for a reader who wants to see what was weighed;
-//! [`trace`] reads and writes the JSON form of a trace.
+//! [`trace`] reads and writes the JSON form of a trace. [`optimum`] stands apart: it searches for the smallest heap.
 
 mod best_fit;
 mod bound;
@@ -40,6 +40,7 @@ mod free_chunks;
 pub mod fuzzing;
 mod inspect;
 mod occupancy;
+pub mod optimum;
 mod order;
 mod plain;
 mod timeline;

@@ -1,0 +1,362 @@
+//! The smallest heap there can be: an exact search, which can be asked at any time what it has found so far.
+//!
+//! [`Problem`] says what is to be packed, [`solve`] looks for the packing of the least height, or for any that fits into a
+//! capacity. What it has at the end is right in any case: a packing, and a height below which there is none. If they meet,
+//! the packing is [proved](Outcome::proved) to be the best.
+//!
+//! ```
+//! use packing::optimum::{Item, Limits, Problem, solve};
+//! use std::ops::ControlFlow;
+//!
+//! let items = vec![Item::new(40, 0..2), Item::new(80, 1..4), Item::new(30, 2..4)];
+//! let problem = Problem { items, alignment: 1 };
+//! let outcome = solve(&problem, &Limits::default(), &mut |_| ControlFlow::Continue(()))?;
+//! assert_eq!((outcome.height, outcome.proved()), (120, true));
+//! # Ok::<(), packing::optimum::ProblemError>(())
+//! ```
+
+mod greedy;
+mod parts;
+mod search;
+
+use crate::{BufferKey, Event, PackError, timeline::Timeline};
+use parts::{Piece, pieces};
+use search::{Answer, Search, Unit};
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+
+/// Something that needs one place for as long as it lives.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Item {
+    /// Size in bytes. An item of size 0 stands at 0 and is in nobody's way.
+    pub size: u64,
+    /// When it lives: half-open, in any order. Several for what shares one place with pauses.
+    pub runs: Vec<Range<u64>>,
+}
+
+impl Item {
+    /// An item of so many bytes that lives once.
+    pub fn new(size: u64, run: Range<u64>) -> Self {
+        Self { size, runs: [run].into() }
+    }
+}
+
+/// What is to be packed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// The items; their positions are their numbers.
+    pub items: Vec<Item>,
+    /// Every offset is to be a multiple of it, in bytes; at least 1.
+    pub alignment: u64,
+}
+
+impl Default for Problem {
+    fn default() -> Self {
+        Self { items: Vec::new(), alignment: 1 }
+    }
+}
+
+/// Why a problem cannot be worked on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ProblemError {
+    /// The alignment must be at least 1.
+    ZeroAlignment,
+    /// A run of the item ends before it begins, or at once.
+    EmptyRun {
+        /// The item's number.
+        item: usize,
+    },
+    /// The sizes, rounded up to the alignment, add up to more than 2^61 bytes.
+    TooLarge {
+        /// The item at which they do.
+        item: usize,
+    },
+    /// More than 2^30 items or runs.
+    TooMany,
+}
+
+impl fmt::Display for ProblemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ZeroAlignment => f.write_str("the alignment is 0, expected at least 1"),
+            Self::EmptyRun { item } => {
+                write!(f, "item {item} ends before it begins, or at once, expected at least one moment")
+            }
+            Self::TooLarge { item } => {
+                write!(f, "with item {item} the sizes add up to more than 2^61 bytes, expected less")
+            }
+            Self::TooMany => f.write_str("more than 2^30 items or runs, expected fewer"),
+        }
+    }
+}
+
+impl std::error::Error for ProblemError {}
+
+impl Problem {
+    /// The problem that a trace of heap events poses, and the buffers that each item stands for: a group that shares a
+    /// place is one item (BUFFER_ASSIGNMENT 10.2). Buffers of size 0 are left out.
+    ///
+    /// # Errors
+    /// As [`pack`](crate::pack).
+    pub fn from_events(events: &[Event], alignment: u64) -> Result<(Self, Vec<Vec<BufferKey>>), PackError> {
+        if alignment == 0 {
+            return Err(PackError::ZeroAlignment);
+        }
+        let timeline = Timeline::new(events)?;
+        let item = |group| {
+            let runs = timeline.runs(group).iter();
+            runs.map(|r| u64::from(r.start)..u64::from(r.end) + 1).collect::<Vec<_>>()
+        };
+        let items = timeline.groups.iter().map(|g| Item { size: g.size, runs: item(g) }).collect();
+        let keys = timeline.groups.iter().map(|g| timeline.members(g).to_vec()).collect();
+        Ok((Self { items, alignment }, keys))
+    }
+
+    fn check(&self) -> Result<(), ProblemError> {
+        if self.alignment == 0 {
+            return Err(ProblemError::ZeroAlignment);
+        }
+        let (mut sum, mut runs) = (0_u64, self.items.len());
+        for (i, item) in self.items.iter().enumerate() {
+            if item.runs.iter().any(|r| r.start >= r.end) {
+                return Err(ProblemError::EmptyRun { item: i });
+            }
+            runs += item.runs.len();
+            let rounded = item.size.checked_next_multiple_of(self.alignment);
+            sum = rounded
+                .and_then(|r| sum.checked_add(r))
+                .filter(|s| *s <= 1 << 61)
+                .ok_or(ProblemError::TooLarge { item: i })?;
+        }
+        if runs > 1 << 30 { Err(ProblemError::TooMany) } else { Ok(()) }
+    }
+
+    /// The same with the runs of each item in order, apart from each other.
+    fn normal(&self) -> Self {
+        let mut out = self.clone();
+        for item in &mut out.items {
+            item.runs.sort_unstable_by_key(|r| (r.start, r.end));
+            let mut joined: Vec<Range<u64>> = Vec::with_capacity(item.runs.len());
+            for run in item.runs.drain(..) {
+                match joined.last_mut() {
+                    Some(last) if run.start <= last.end => last.end = last.end.max(run.end),
+                    _ => joined.push(run),
+                }
+            }
+            item.runs = joined;
+        }
+        out
+    }
+
+    /// The height in bytes of a packing, if it is one: an aligned offset for every item, and no two items that live at one
+    /// time and have a byte in common.
+    pub fn height(&self, offsets: &[u64]) -> Option<u64> {
+        if offsets.len() != self.items.len() || offsets.iter().any(|o| o % self.alignment.max(1) != 0) {
+            return None;
+        }
+        let mut changes: Vec<(u64, bool, usize)> = Vec::new();
+        let mut height = 0;
+        for (i, item) in self.normal().items.iter().enumerate() {
+            height = height.max(offsets[i].checked_add(item.size)?);
+            for run in item.runs.iter().filter(|_| item.size > 0) {
+                changes.push((run.start, true, i));
+                changes.push((run.end, false, i));
+            }
+        }
+        changes.sort_unstable();
+        // What lives, by offset: whoever comes must be clear of its neighbours only.
+        let mut living = std::collections::BTreeMap::new();
+        for (_, begins, i) in changes {
+            let (start, end) = (offsets[i], offsets[i] + self.items[i].size);
+            if !begins {
+                living.remove(&start);
+                continue;
+            }
+            let below = living.range(..=start).next_back();
+            let above = living.range(start..).next();
+            if below.is_some_and(|(_, e)| *e > start) || above.is_some_and(|(s, _)| *s < end) {
+                return None;
+            }
+            living.insert(start, end);
+        }
+        Some(height)
+    }
+}
+
+/// What to look for, and for how long.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Limits {
+    /// Any packing of at most this height in bytes will do. `None`: the least height is wanted.
+    pub capacity: Option<u64>,
+    /// Give up after so many branches; with the same number the answer is the same everywhere.
+    pub nodes: Option<u64>,
+}
+
+/// How far it has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Height in bytes of the best packing so far.
+    pub height: u64,
+    /// No packing is smaller than this, in bytes.
+    pub lower_bound: u64,
+    /// Branches so far.
+    pub nodes: u64,
+}
+
+/// What was found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Outcome {
+    /// Height in bytes of the packing.
+    pub height: u64,
+    /// No packing is smaller than this, in bytes.
+    pub lower_bound: u64,
+    /// The offset in bytes of each item.
+    pub offsets: Vec<u64>,
+    /// Branches that it took.
+    pub nodes: u64,
+}
+
+impl Outcome {
+    /// Is the packing the best there can be?
+    pub fn proved(&self) -> bool {
+        self.height <= self.lower_bound
+    }
+
+    /// Does it fit into so many bytes? `None` if neither a packing was found that does, nor that there is none.
+    pub fn fits(&self, capacity: u64) -> Option<bool> {
+        if self.height <= capacity { Some(true) } else { (self.lower_bound > capacity).then_some(false) }
+    }
+}
+
+/// Pieces of more items are not searched: pairs are kept in a table.
+const MOST_ITEMS: usize = 8000;
+
+/// A piece and what is known about it.
+struct Known {
+    piece: Piece,
+    /// Once it is searched, `piece.part` is in here.
+    search: Option<Search>,
+    height: u64,
+    lower_bound: u64,
+    runs: u64,
+}
+
+/// Looks for the packing of the least height, or for any that fits (see [`Limits`]).
+///
+/// `progress` is called when something was found, and every few hundred branches: [`ControlFlow::Break`] ends the search
+/// with what is known by then. Without a limit and with patience it ends with a proof.
+///
+/// # Errors
+/// If the problem contradicts itself or is too large; see [`ProblemError`].
+pub fn solve(
+    problem: &Problem,
+    limits: &Limits,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Outcome, ProblemError> {
+    problem.check()?;
+    let problem = &problem.normal();
+    let packings = greedy::packings(problem);
+    // A place beside the living ones is 0; and no item is higher than all.
+    let mut floor = problem.items.iter().map(|i| i.size).max().unwrap_or(0);
+    let best = |offsets: &Vec<u64>| problem.height(offsets).unwrap_or(u64::MAX);
+    let mut offsets = packings.iter().min_by_key(|o| best(o)).cloned().unwrap_or_default();
+    let Some(cut) = pieces(problem) else {
+        let height = best(&offsets);
+        return Ok(Outcome { height, lower_bound: floor, offsets, nodes: 0 });
+    };
+    let unit = cut.unit;
+    let mut known: Vec<Known> = Vec::new();
+    for piece in cut.pieces {
+        let height_in = |offsets: &[u64]| -> u64 {
+            let ends = piece.items.iter().map(|i| offsets[*i as usize] + problem.items[*i as usize].size);
+            ends.max().unwrap_or(0)
+        };
+        // Each piece takes the best of all packings.
+        if let Some(from) = packings.iter().min_by_key(|o| height_in(o)) {
+            for i in &piece.items {
+                offsets[*i as usize] = from[*i as usize];
+            }
+        }
+        let height = height_in(&offsets);
+        floor = floor.max(piece.lower_bound);
+        known.push(Known { lower_bound: piece.lower_bound, height, search: None, runs: 0, piece });
+    }
+    for (i, item) in problem.items.iter().enumerate() {
+        if item.size == 0 || item.runs.is_empty() {
+            offsets[i] = 0;
+        }
+    }
+    let mut nodes = 0;
+    let mut round = 0_u64;
+    loop {
+        let ceiling = known.iter().map(|k| k.height).max().unwrap_or(0).max(floor);
+        let now = Progress { height: ceiling, lower_bound: floor, nodes };
+        let enough = limits.capacity.map_or(floor, |c| c.max(floor));
+        let is_over = ceiling <= enough
+            || limits.capacity.is_some_and(|c| floor > c)
+            || limits.nodes.is_some_and(|n| nodes >= n);
+        if progress(&now).is_break() || is_over {
+            return Ok(Outcome { height: ceiling, lower_bound: floor, offsets, nodes });
+        }
+        round += 1;
+        let mut is_stopped = false;
+        let mut is_idle = true;
+        for k in known.iter_mut().filter(|k| k.height > enough && k.piece.items.len() <= MOST_ITEMS) {
+            is_idle = false;
+            // The bound is reached more often than not; every other time half of the way is asked for.
+            let target = match limits.capacity {
+                Some(capacity) => capacity,
+                None if round % 2 == 1 => floor,
+                None => floor + (k.height - floor) / 2,
+            };
+            if k.height <= target {
+                continue;
+            }
+            let mut budget = 500 * luby(k.runs + 1);
+            k.runs += 1;
+            if let Some(limit) = limits.nodes {
+                budget = budget.min(limit - nodes);
+            }
+            let sizes: Vec<u64> = k.piece.items.iter().map(|i| problem.items[*i as usize].size).collect();
+            let search = k.search.get_or_insert_with(|| Search::new(std::mem::take(&mut k.piece.part)));
+            let highest: Vec<Unit> = sizes.iter().map(|s| ((target - s) / unit) as Unit).collect();
+            let mut tick = |nodes| progress(&Progress { height: ceiling, lower_bound: floor, nodes });
+            match search.run(&highest, budget, &mut nodes, &mut tick) {
+                Answer::Fits(found) => {
+                    k.height = 0;
+                    for ((i, place), size) in k.piece.items.iter().zip(&found).zip(&sizes) {
+                        offsets[*i as usize] = *place as u64 * unit;
+                        k.height = k.height.max(offsets[*i as usize] + size);
+                    }
+                }
+                Answer::Never => {
+                    // The next height that a packing can have: an item's size on a multiple of the unit.
+                    let next = |s: &u64| s + (target + 1 - s).next_multiple_of(unit);
+                    k.lower_bound = sizes.iter().map(next).min().unwrap_or(target + 1);
+                    floor = floor.max(k.lower_bound);
+                }
+                Answer::OutOfNodes => {}
+                Answer::Stopped => is_stopped = true,
+            }
+            if is_stopped || limits.nodes.is_some_and(|n| nodes >= n) {
+                break;
+            }
+        }
+        if is_stopped || is_idle {
+            let ceiling = known.iter().map(|k| k.height).max().unwrap_or(0).max(floor);
+            return Ok(Outcome { height: ceiling, lower_bound: floor, offsets, nodes });
+        }
+    }
+}
+
+/// 1, 1, 2, 1, 1, 2, 4, ...: how long to try before beginning anew, if nothing is known about how long it takes.
+fn luby(mut number: u64) -> u64 {
+    loop {
+        let power = (number + 1).next_power_of_two();
+        if power == number + 1 {
+            return power / 2;
+        }
+        number -= power / 2 - 1;
+    }
+}
