@@ -15,11 +15,13 @@
 //! # Ok::<(), packing::optimum::ProblemError>(())
 //! ```
 
+mod contract;
 mod greedy;
 mod parts;
 mod search;
 
 use crate::{BufferKey, Event, PackError, timeline::Timeline};
+use contract::Contracted;
 use parts::{Piece, pieces};
 use search::{Answer, Search, Unit};
 use std::fmt;
@@ -229,17 +231,98 @@ impl Outcome {
     }
 }
 
+/// Branches of the first try; how many later ones have, see [`luby`].
+const FIRST_RUN: u64 = 100;
+
 /// Pieces of more items are not searched: pairs are kept in a table.
-const MOST_ITEMS: usize = 8000;
+const MOST_ITEMS: usize = 5000;
+
+/// Items are put together no longer than this; after the first dozen rounds little happens.
+const MOST_ROUNDS: usize = 100;
+
+/// One way to look at a piece: its items put together or not.
+struct View {
+    contracted: Contracted,
+    search: Option<Search>,
+    runs: u64,
+    /// It has no packing of this height in bytes, nor of less.
+    never: Option<u64>,
+}
 
 /// A piece and what is known about it.
 struct Known {
     piece: Piece,
-    /// Once it is searched, `piece.part` is in here.
-    search: Option<Search>,
+    /// From the most contracted to the items as they are.
+    views: Vec<View>,
     height: u64,
-    lower_bound: u64,
     runs: u64,
+}
+
+impl Known {
+    fn new(piece: Piece, height: u64) -> Self {
+        let view = |contracted| View { contracted, search: None, runs: 0, never: None };
+        let plain = || Contracted::new(piece.sizes.iter().copied(), &piece.sections);
+        let mut views = vec![view(plain())];
+        if piece.items.len() <= MOST_ITEMS {
+            let mut stacked = plain();
+            let has_stacks = stacked.stack();
+            let mut contracted = plain();
+            let mut has_chains = false;
+            for _ in 0..MOST_ROUNDS {
+                let is_stacked = contracted.stack();
+                let is_chained = contracted.chain();
+                has_chains |= is_chained;
+                if !is_stacked && !is_chained {
+                    break;
+                }
+            }
+            if has_stacks {
+                views.insert(0, view(stacked));
+            }
+            if has_chains {
+                views.insert(0, view(contracted));
+            }
+        }
+        Self { piece, views, height, runs: 0 }
+    }
+
+    /// Looks for a packing of at most `target` bytes in one of the views; they take turns.
+    fn search(
+        &mut self,
+        target: u64,
+        unit: u64,
+        nodes: &mut u64,
+        limit: Option<u64>,
+        tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Answer {
+        let last = self.views.len() - 1;
+        let mut at = (self.runs % self.views.len() as u64) as usize;
+        self.runs += 1;
+        while at < last && self.views[at].never.is_some_and(|never| never >= target) {
+            at += 1;
+        }
+        let view = &mut self.views[at];
+        view.runs += 1;
+        let mut budget = FIRST_RUN * luby(view.runs);
+        if let Some(limit) = limit {
+            budget = budget.min(limit - *nodes);
+        }
+        let search = view.search.get_or_insert_with(|| Search::new(view.contracted.part()));
+        let highest = |block: &contract::Block| -> Unit {
+            // The block without its padding must end below the target.
+            (target + block.padding).checked_div(unit).unwrap_or(0) as Unit - block.size
+        };
+        let highest: Vec<Unit> = view.contracted.blocks().map(highest).collect();
+        match search.run(&highest, budget, nodes, tick) {
+            Answer::Fits(found) => Answer::Fits(view.contracted.expand(self.piece.items.len(), &found)),
+            Answer::Never if at < last => {
+                // They may fit apart.
+                view.never = Some(target);
+                Answer::OutOfNodes
+            }
+            answer => answer,
+        }
+    }
 }
 
 /// Looks for the packing of the least height, or for any that fits (see [`Limits`]).
@@ -280,7 +363,7 @@ pub fn solve(
         }
         let height = height_in(&offsets);
         floor = floor.max(piece.lower_bound);
-        known.push(Known { lower_bound: piece.lower_bound, height, search: None, runs: 0, piece });
+        known.push(Known::new(piece, height));
     }
     for (i, item) in problem.items.iter().enumerate() {
         if item.size == 0 || item.runs.is_empty() {
@@ -313,28 +396,21 @@ pub fn solve(
             if k.height <= target {
                 continue;
             }
-            let mut budget = 500 * luby(k.runs + 1);
-            k.runs += 1;
-            if let Some(limit) = limits.nodes {
-                budget = budget.min(limit - nodes);
-            }
-            let sizes: Vec<u64> = k.piece.items.iter().map(|i| problem.items[*i as usize].size).collect();
-            let search = k.search.get_or_insert_with(|| Search::new(std::mem::take(&mut k.piece.part)));
-            let highest: Vec<Unit> = sizes.iter().map(|s| ((target - s) / unit) as Unit).collect();
             let mut tick = |nodes| progress(&Progress { height: ceiling, lower_bound: floor, nodes });
-            match search.run(&highest, budget, &mut nodes, &mut tick) {
+            match k.search(target, unit, &mut nodes, limits.nodes, &mut tick) {
                 Answer::Fits(found) => {
                     k.height = 0;
-                    for ((i, place), size) in k.piece.items.iter().zip(&found).zip(&sizes) {
-                        offsets[*i as usize] = *place as u64 * unit;
-                        k.height = k.height.max(offsets[*i as usize] + size);
+                    for (i, place) in k.piece.items.iter().zip(&found) {
+                        let i = *i as usize;
+                        offsets[i] = *place as u64 * unit;
+                        k.height = k.height.max(offsets[i] + problem.items[i].size);
                     }
                 }
                 Answer::Never => {
                     // The next height that a packing can have: an item's size on a multiple of the unit.
-                    let next = |s: &u64| s + (target + 1 - s).next_multiple_of(unit);
-                    k.lower_bound = sizes.iter().map(next).min().unwrap_or(target + 1);
-                    floor = floor.max(k.lower_bound);
+                    let sizes = k.piece.items.iter().map(|i| problem.items[*i as usize].size);
+                    let next = |s: u64| s + (target + 1 - s).next_multiple_of(unit);
+                    floor = floor.max(sizes.map(next).min().unwrap_or(target + 1));
                 }
                 Answer::OutOfNodes => {}
                 Answer::Stopped => is_stopped = true,

@@ -1,15 +1,18 @@
 //! From a problem to its independent parts.
 
-use super::search::{Part, Unit};
+use super::search::Unit;
 use super::{Item, Problem};
 use std::collections::HashMap;
 
 /// Items of one part of the timeline, which share no moment with those of another.
+#[derive(Default)]
 pub(super) struct Piece {
     /// Their numbers in the problem.
     pub(super) items: Vec<u32>,
-    /// The same as what the search takes.
-    pub(super) part: Part,
+    /// For each the size in units, and how much less it is in bytes.
+    pub(super) sizes: Vec<(Unit, u64)>,
+    /// Those that live at one time, by their positions in `items`; no section's items are a subset of another's.
+    pub(super) sections: Vec<Vec<u32>>,
     /// What no packing of it can be smaller than, in bytes.
     pub(super) lower_bound: u64,
 }
@@ -47,13 +50,12 @@ pub(super) fn pieces(problem: &Problem) -> Option<Pieces> {
             continue;
         }
         let at = *piece_of.entry(find(&mut leader, i as u32)).or_insert_with(|| {
-            let part = Part { sizes: Vec::new(), sections: Vec::new(), twin: Vec::new() };
-            pieces.push(Piece { items: Vec::new(), part, lower_bound: 0 });
+            pieces.push(Piece::default());
             pieces.len() - 1
         });
         local[i] = pieces[at].items.len() as u32;
         pieces[at].items.push(i as u32);
-        pieces[at].part.sizes.push((rounded(item) / unit) as Unit);
+        pieces[at].sizes.push(((rounded(item) / unit) as Unit, rounded(item) - item.size));
     }
     for section in &sections {
         let Some(first) = section.first() else { continue };
@@ -62,27 +64,9 @@ pub(super) fn pieces(problem: &Problem) -> Option<Pieces> {
         let sum: u64 = section.iter().map(|i| rounded(&items[*i as usize])).sum();
         let padding = section.iter().map(|i| rounded(&items[*i as usize]) - items[*i as usize].size).max();
         piece.lower_bound = piece.lower_bound.max(sum - padding.unwrap_or(0));
-        piece.part.sections.push(section.iter().map(|i| local[*i as usize]).collect());
-    }
-    for piece in &mut pieces {
-        find_twins(piece, items);
+        piece.sections.push(section.iter().map(|i| local[*i as usize]).collect());
     }
     Some(Pieces { pieces, unit })
-}
-
-/// Items of the same size that live in the same sections can change places, so one order of them is enough.
-fn find_twins(piece: &mut Piece, items: &[Item]) {
-    let mut sections_of = vec![Vec::new(); piece.items.len()];
-    for (s, section) in piece.part.sections.iter().enumerate() {
-        for i in section {
-            sections_of[*i as usize].push(s as u32);
-        }
-    }
-    let mut last: HashMap<(u64, &[u32]), u32> = HashMap::new();
-    for (i, sections) in sections_of.iter().enumerate() {
-        let size = items[piece.items[i] as usize].size;
-        piece.part.twin.push(last.insert((size, sections), i as u32));
-    }
 }
 
 /// The items that live at one time, for every time at which no subset lives of those of the time before or after.

@@ -37,6 +37,11 @@ pub(super) enum Answer {
 const OPEN: u8 = 0;
 const BEFORE: u8 = 1;
 const AFTER: u8 = 2;
+/// They never live at one time.
+const NEVER: u8 = 3;
+
+/// Looks at items and sections until the caller is asked whether to go on: a few milliseconds.
+const STEPS_A_TICK: u64 = 20_000;
 
 /// A change to be taken back.
 enum Change {
@@ -58,20 +63,51 @@ struct Frame {
     end: usize,
 }
 
+/// Consecutive sections of an item; `slot` is where what is kept for the first of them stands.
+#[derive(Clone, Copy)]
+struct Stretch {
+    first: u32,
+    last: u32,
+    slot: u32,
+}
+
+/// An item in a section, with its slot there.
+#[derive(Clone, Copy)]
+struct Member {
+    item: u32,
+    slot: u32,
+}
+
+/// One section: its items are the bottom ones in order, the open ones in any order, the top ones in order.
+struct Section {
+    members: Vec<Member>,
+    bottom: u32,
+    top: u32,
+    /// Sums of the sizes of each kind.
+    bottom_size: Unit,
+    open_size: Unit,
+    top_size: Unit,
+    /// How often it was here that it failed, and one more.
+    failures: f64,
+    is_queued: bool,
+}
+
 /// The search; what it learns about where it is hard stays for the next run.
 pub(super) struct Search {
-    part: Part,
-    /// The sections of each item.
-    sections_of: Vec<Vec<u32>>,
+    sizes: Vec<Unit>,
+    twin: Vec<Option<u32>>,
+    /// Where each item's stretches are.
+    stretches_of: Vec<std::ops::Range<u32>>,
+    stretches: Vec<Stretch>,
+    /// The items that live at one time with each.
+    neighbours: Vec<Vec<u32>>,
     /// Lowest and highest offset of each item.
     low: Vec<Unit>,
     high: Vec<Unit>,
-    /// Per section its items: the bottom ones in order, the open ones in any order, the top ones in order.
-    order: Vec<Vec<u32>>,
-    bottom: Vec<u32>,
-    top: Vec<u32>,
-    /// Sum of the sizes of the open ones.
-    open_size: Vec<Unit>,
+    sections: Vec<Section>,
+    /// Per slot the sum of the sizes of those of the section that are known to lie below the item, and above it.
+    under: Vec<Unit>,
+    over: Vec<Unit>,
     /// Per pair of items which is below.
     pair: Vec<u8>,
     trail: Vec<Change>,
@@ -79,21 +115,15 @@ pub(super) struct Search {
     candidates: Vec<u32>,
     /// Sections to be looked at.
     queue: Vec<u32>,
-    is_queued: Vec<bool>,
-    /// How often a section was where it failed.
-    weight: Vec<f64>,
+    /// Items whose places have changed.
+    moved: Vec<u32>,
+    is_moved: Vec<bool>,
     random: u64,
-    scratch: Scratch,
-}
-
-#[derive(Default)]
-struct Scratch {
-    items: Vec<u32>,
-    size: Vec<Unit>,
-    low: Vec<Unit>,
-    high: Vec<Unit>,
-    is_first: Vec<bool>,
-    is_last: Vec<bool>,
+    /// Items and sections looked at so far.
+    steps: u64,
+    /// How often it was this item for which no place was left.
+    failures: Vec<f64>,
+    scratch: Vec<(Unit, Unit)>,
 }
 
 struct Failed;
@@ -101,30 +131,88 @@ struct Failed;
 impl Search {
     pub(super) fn new(part: Part) -> Self {
         let count = part.sizes.len();
-        let mut sections_of = vec![Vec::new(); count];
+        let mut of: Vec<Vec<Stretch>> = vec![Vec::new(); count];
+        let mut slots = 0;
+        let mut sections = Vec::with_capacity(part.sections.len());
+        // The slots of a stretch are to be side by side, so they are given out when its end is known.
         for (s, items) in part.sections.iter().enumerate() {
+            let s = s as u32;
             for i in items {
-                sections_of[*i as usize].push(s as u32);
+                match of[*i as usize].last_mut() {
+                    Some(stretch) if stretch.last + 1 == s => stretch.last = s,
+                    _ => of[*i as usize].push(Stretch { first: s, last: s, slot: 0 }),
+                }
             }
         }
+        let mut stretches_of = Vec::with_capacity(count);
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for own in of {
+            let begin = stretches.len() as u32;
+            for mut stretch in own {
+                stretch.slot = slots;
+                slots += stretch.last - stretch.first + 1;
+                stretches.push(stretch);
+            }
+            stretches_of.push(begin..stretches.len() as u32);
+        }
+        let mut pair = vec![NEVER; count * count];
+        let mut next_stretch: Vec<u32> = stretches_of.iter().map(|r| r.start).collect();
+        for (s, items) in part.sections.iter().enumerate() {
+            let s = s as u32;
+            let member = |i: &u32| {
+                let at = &mut next_stretch[*i as usize];
+                if stretches[*at as usize].last < s {
+                    *at += 1;
+                }
+                let stretch = stretches[*at as usize];
+                Member { item: *i, slot: stretch.slot + s - stretch.first }
+            };
+            let members: Vec<Member> = items.iter().map(member).collect();
+            // Who was here before has met the others.
+            let old: &[u32] = if s == 0 { &[] } else { &part.sections[s as usize - 1] };
+            for a in items.iter().filter(|a| old.binary_search(a).is_err()) {
+                for b in items.iter().filter(|b| a != *b) {
+                    pair[*a as usize * count + *b as usize] = OPEN;
+                    pair[*b as usize * count + *a as usize] = OPEN;
+                }
+            }
+            sections.push(Section {
+                top: members.len() as u32,
+                members,
+                bottom: 0,
+                bottom_size: 0,
+                open_size: 0,
+                top_size: 0,
+                failures: 1.0,
+                is_queued: false,
+            });
+        }
+        let neighbours = pair
+            .chunks(count.max(1))
+            .map(|row| (0..count as u32).filter(|j| row[*j as usize] != NEVER).collect())
+            .collect();
         Self {
-            sections_of,
-            low: Vec::new(),
-            high: Vec::new(),
-            order: part.sections.clone(),
-            bottom: Vec::new(),
-            top: Vec::new(),
-            open_size: Vec::new(),
-            pair: vec![OPEN; count * count],
+            sizes: part.sizes,
+            twin: part.twin,
+            stretches_of,
+            stretches,
+            neighbours,
+            low: vec![0; count],
+            high: vec![0; count],
+            sections,
+            under: vec![0; slots as usize],
+            over: vec![0; slots as usize],
+            pair,
             trail: Vec::new(),
             frames: Vec::new(),
             candidates: Vec::new(),
             queue: Vec::new(),
-            is_queued: vec![false; part.sections.len()],
-            weight: vec![1.0; part.sections.len()],
-            part,
+            moved: Vec::new(),
+            is_moved: vec![false; count],
             random: 0x9e37_79b9_7f4a_7c15,
-            scratch: Scratch::default(),
+            steps: 0,
+            failures: vec![0.0; count],
+            scratch: Vec::new(),
         }
     }
 
@@ -136,9 +224,9 @@ impl Search {
         used: &mut u64,
         tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Answer {
-        self.reset(highest);
         let mut left = nodes;
-        let mut alive = self.propagate().is_ok();
+        let mut next_tick = self.steps + STEPS_A_TICK;
+        let mut alive = self.reset(highest).is_ok() && self.propagate().is_ok();
         loop {
             if alive {
                 if left == 0 {
@@ -146,8 +234,11 @@ impl Search {
                 }
                 left -= 1;
                 *used += 1;
-                if used.is_multiple_of(256) && tick(*used).is_break() {
-                    return Answer::Stopped;
+                if self.steps >= next_tick {
+                    next_tick = self.steps + STEPS_A_TICK;
+                    if tick(*used).is_break() {
+                        return Answer::Stopped;
+                    }
                 }
                 if !self.branch() {
                     return Answer::Fits(self.low.clone());
@@ -160,76 +251,126 @@ impl Search {
                 let candidate = (frame.next < frame.end).then(|| self.candidates[frame.next]);
                 frame.next += 1;
                 self.undo(trail);
-                match candidate {
-                    Some(item) => {
-                        alive = self.place(section, item, is_top).is_ok() && self.propagate().is_ok();
-                        break;
+                if let Some(item) = candidate {
+                    alive = self.place(section, item, is_top).is_ok() && self.propagate().is_ok();
+                    if !alive {
+                        self.forget();
                     }
-                    None => {
-                        self.frames.pop();
-                        let end = self.frames.last().map_or(0, |f| f.end);
-                        self.candidates.truncate(end);
-                    }
+                    break;
                 }
+                self.frames.pop();
+                let end = self.frames.last().map_or(0, |f| f.end);
+                self.candidates.truncate(end);
             }
         }
     }
 
-    fn reset(&mut self, highest: &[Unit]) {
-        self.low = vec![0; highest.len()];
-        self.high = highest.to_vec();
-        self.pair.fill(OPEN);
-        self.trail.clear();
+    fn reset(&mut self, highest: &[Unit]) -> Result<(), Failed> {
+        self.forget();
+        self.undo(0);
         self.frames.clear();
         self.candidates.clear();
-        let sizes = &self.part.sizes;
-        self.bottom = vec![0; self.order.len()];
-        self.top = self.order.iter().map(|o| o.len() as u32).collect();
-        self.open_size = self.order.iter().map(|o| o.iter().map(|i| sizes[*i as usize]).sum()).collect();
-        self.queue.clear();
-        self.is_queued.fill(false);
-        for s in (0..self.order.len()).rev() {
-            self.queue.push(s as u32);
-            self.is_queued[s] = true;
+        self.low.fill(0);
+        self.high.copy_from_slice(highest);
+        for s in &mut self.sections {
+            s.open_size = s.members.iter().map(|m| self.sizes[m.item as usize]).sum();
+            s.is_queued = true;
         }
-        for (i, twin) in self.part.twin.iter().enumerate() {
-            if let Some(t) = *twin {
-                self.pair[t as usize * highest.len() + i] = BEFORE;
-                self.pair[i * highest.len() + t as usize] = AFTER;
+        self.queue.extend(0..self.sections.len() as u32);
+        for i in 0..self.twin.len() {
+            if let Some(t) = self.twin[i] {
+                self.set_order(t, i as u32)?;
             }
+        }
+        for i in 0..self.sizes.len() {
+            self.mark_moved(i as u32);
+        }
+        Ok(())
+    }
+
+    /// Empties the queues.
+    fn forget(&mut self) {
+        for s in self.queue.drain(..) {
+            self.sections[s as usize].is_queued = false;
+        }
+        for i in self.moved.drain(..) {
+            self.is_moved[i as usize] = false;
         }
     }
 
     fn undo(&mut self, length: usize) {
-        let count = self.part.sizes.len();
+        let count = self.sizes.len();
         while self.trail.len() > length {
             match self.trail.pop() {
                 Some(Change::Low(i, was)) => self.low[i as usize] = was,
                 Some(Change::High(i, was)) => self.high[i as usize] = was,
                 Some(Change::Bottom(s)) => {
-                    let s = s as usize;
-                    self.bottom[s] -= 1;
-                    self.open_size[s] += self.part.sizes[self.order[s][self.bottom[s] as usize] as usize];
+                    let s = &mut self.sections[s as usize];
+                    s.bottom -= 1;
+                    let size = self.sizes[s.members[s.bottom as usize].item as usize];
+                    s.open_size += size;
+                    s.bottom_size -= size;
                 }
                 Some(Change::Top(s)) => {
-                    let s = s as usize;
-                    self.open_size[s] += self.part.sizes[self.order[s][self.top[s] as usize] as usize];
-                    self.top[s] += 1;
+                    let s = &mut self.sections[s as usize];
+                    let size = self.sizes[s.members[s.top as usize].item as usize];
+                    s.top += 1;
+                    s.open_size += size;
+                    s.top_size -= size;
                 }
                 Some(Change::Order(i, j)) => {
                     self.pair[i as usize * count + j as usize] = OPEN;
                     self.pair[j as usize * count + i as usize] = OPEN;
+                    self.add_sizes(i, j, -1);
                 }
                 None => return,
             }
         }
     }
 
-    fn mark(&mut self, item: u32) {
-        for s in &self.sections_of[item as usize] {
-            if !self.is_queued[*s as usize] {
-                self.is_queued[*s as usize] = true;
-                self.queue.push(*s);
+    /// What is below and above in the sections in which both live.
+    fn add_sizes(&mut self, below: u32, above: u32, sign: Unit) {
+        let (size_below, size_above) = (sign * self.sizes[below as usize], sign * self.sizes[above as usize]);
+        for a in self.stretches_of[below as usize].clone() {
+            let a = self.stretches[a as usize];
+            for b in self.stretches_of[above as usize].clone() {
+                let b = self.stretches[b as usize];
+                let (first, last) = (a.first.max(b.first), a.last.min(b.last));
+                if first > last {
+                    continue;
+                }
+                let range =
+                    |x: Stretch| (x.slot + first - x.first) as usize..=(x.slot + last - x.first) as usize;
+                for over in &mut self.over[range(a)] {
+                    *over += size_above;
+                }
+                for under in &mut self.under[range(b)] {
+                    *under += size_below;
+                }
+            }
+        }
+    }
+
+    fn mark_section(&mut self, s: u32) {
+        let section = &mut self.sections[s as usize];
+        if !section.is_queued {
+            section.is_queued = true;
+            self.queue.push(s);
+        }
+    }
+
+    fn mark_moved(&mut self, item: u32) {
+        if !self.is_moved[item as usize] {
+            self.is_moved[item as usize] = true;
+            self.moved.push(item);
+        }
+    }
+
+    fn mark_sections(&mut self, item: u32) {
+        for k in self.stretches_of[item as usize].clone() {
+            let stretch = self.stretches[k as usize];
+            for s in stretch.first..=stretch.last {
+                self.mark_section(s);
             }
         }
     }
@@ -238,11 +379,12 @@ impl Search {
         let i = item as usize;
         if low > self.low[i] {
             if low > self.high[i] {
+                self.failures[i] += 1.0;
                 return Err(Failed);
             }
             self.trail.push(Change::Low(item, self.low[i]));
             self.low[i] = low;
-            self.mark(item);
+            self.mark_moved(item);
         }
         Ok(())
     }
@@ -251,18 +393,19 @@ impl Search {
         let i = item as usize;
         if high < self.high[i] {
             if high < self.low[i] {
+                self.failures[i] += 1.0;
                 return Err(Failed);
             }
             self.trail.push(Change::High(item, self.high[i]));
             self.high[i] = high;
-            self.mark(item);
+            self.mark_moved(item);
         }
         Ok(())
     }
 
     /// `below` lies below `above`.
     fn set_order(&mut self, below: u32, above: u32) -> Result<(), Failed> {
-        let count = self.part.sizes.len();
+        let count = self.sizes.len();
         let at = below as usize * count + above as usize;
         match self.pair[at] {
             BEFORE => Ok(()),
@@ -270,11 +413,20 @@ impl Search {
                 self.pair[at] = BEFORE;
                 self.pair[above as usize * count + below as usize] = AFTER;
                 self.trail.push(Change::Order(below, above));
-                let size = self.part.sizes[below as usize];
+                self.add_sizes(below, above, 1);
+                let size = self.sizes[below as usize];
                 self.raise(above, self.low[below as usize] + size)?;
                 self.lower(below, self.high[above as usize] - size)?;
                 // Where both live the sums change, even if no place did.
-                self.mark(below);
+                for a in self.stretches_of[below as usize].clone() {
+                    let a = self.stretches[a as usize];
+                    for b in self.stretches_of[above as usize].clone() {
+                        let b = self.stretches[b as usize];
+                        for s in a.first.max(b.first)..=a.last.min(b.last) {
+                            self.mark_section(s);
+                        }
+                    }
+                }
                 Ok(())
             }
             _ => Err(Failed),
@@ -283,79 +435,135 @@ impl Search {
 
     /// Makes the item the next at the bottom or at the top of the section.
     fn place(&mut self, section: u32, item: u32, is_top: bool) -> Result<(), Failed> {
-        let s = section as usize;
-        let (bottom, top) = (self.bottom[s] as usize, self.top[s] as usize);
-        let at = (bottom..top).find(|k| self.order[s][*k] == item).ok_or(Failed)?;
-        self.open_size[s] -= self.part.sizes[item as usize];
+        let size = self.sizes[item as usize];
+        let s = &mut self.sections[section as usize];
+        let (bottom, top) = (s.bottom as usize, s.top as usize);
+        let at = (bottom..top).find(|k| s.members[*k].item == item).ok_or(Failed)?;
+        s.open_size -= size;
         if is_top {
-            self.order[s].swap(at, top - 1);
-            self.top[s] -= 1;
+            s.members.swap(at, top - 1);
+            s.top -= 1;
+            s.top_size += size;
             self.trail.push(Change::Top(section));
         } else {
-            self.order[s].swap(at, bottom);
-            self.bottom[s] += 1;
+            s.members.swap(at, bottom);
+            s.bottom += 1;
+            s.bottom_size += size;
             self.trail.push(Change::Bottom(section));
         }
-        if !self.is_queued[s] {
-            self.is_queued[s] = true;
-            self.queue.push(section);
-        }
-        for k in self.bottom[s] as usize..self.top[s] as usize {
-            let other = self.order[s][k];
+        let open = s.bottom as usize..s.top as usize;
+        self.mark_section(section);
+        for k in open {
+            let other = self.sections[section as usize].members[k].item;
             if is_top { self.set_order(other, item)? } else { self.set_order(item, other)? }
         }
         Ok(())
     }
 
+    /// Draws conclusions until there are no more.
     fn propagate(&mut self) -> Result<(), Failed> {
-        let mut at = 0;
-        while at < self.queue.len() {
-            let s = self.queue[at];
-            at += 1;
-            self.is_queued[s as usize] = false;
-            if self.look_at(s).is_err() {
-                self.weight[s as usize] += 1.0;
-                for s in self.queue.drain(..) {
-                    self.is_queued[s as usize] = false;
+        let mut patience = 64 * (self.sizes.len() + self.sections.len()) as u64;
+        let begin = self.steps;
+        loop {
+            self.steps += 1;
+            if self.steps - begin > patience {
+                // Three or more that lie below each other in a circle would climb over one another to the ceiling.
+                patience *= 2;
+                if self.has_circle() {
+                    return Err(Failed);
                 }
-                return Err(Failed);
             }
-            if at > 4096 {
-                self.queue.drain(..at);
-                at = 0;
+            // Pairs first: they cost least.
+            if let Some(i) = self.moved.pop() {
+                self.is_moved[i as usize] = false;
+                self.mark_sections(i);
+                self.look_at_item(i)?;
+            } else if let Some(s) = self.queue.pop() {
+                self.sections[s as usize].is_queued = false;
+                if self.look_at(s).is_err() {
+                    self.sections[s as usize].failures += 1.0;
+                    return Err(Failed);
+                }
+            } else {
+                return Ok(());
             }
         }
-        self.queue.clear();
+    }
+
+    /// Is some item, by the orders of pairs, below itself?
+    fn has_circle(&self) -> bool {
+        let count = self.sizes.len();
+        let is_below = |i: usize, j: u32| self.pair[i * count + j as usize] == BEFORE;
+        let mut waits_for: Vec<u32> = vec![0; count];
+        for (i, neighbours) in self.neighbours.iter().enumerate() {
+            for j in neighbours.iter().filter(|j| is_below(i, **j)) {
+                waits_for[*j as usize] += 1;
+            }
+        }
+        let mut ready: Vec<usize> = (0..count).filter(|i| waits_for[*i] == 0).collect();
+        let mut done = 0;
+        while let Some(i) = ready.pop() {
+            done += 1;
+            for j in self.neighbours[i].iter().filter(|j| is_below(i, **j)) {
+                waits_for[*j as usize] -= 1;
+                if waits_for[*j as usize] == 0 {
+                    ready.push(*j as usize);
+                }
+            }
+        }
+        done < count
+    }
+
+    /// What follows for those that live with it.
+    fn look_at_item(&mut self, item: u32) -> Result<(), Failed> {
+        let i = item as usize;
+        let count = self.sizes.len();
+        let size = self.sizes[i];
+        for k in 0..self.neighbours[i].len() {
+            let other = self.neighbours[i][k];
+            let j = other as usize;
+            match self.pair[i * count + j] {
+                BEFORE => {
+                    self.raise(other, self.low[i] + size)?;
+                    self.lower(item, self.high[j] - size)?;
+                }
+                AFTER => {
+                    self.lower(other, self.high[i] - self.sizes[j])?;
+                    self.raise(item, self.low[j] + self.sizes[j])?;
+                }
+                _ => {
+                    if self.low[i] + size > self.high[j] {
+                        self.set_order(other, item)?;
+                    } else if self.low[j] + self.sizes[j] > self.high[i] {
+                        self.set_order(item, other)?;
+                    }
+                }
+            }
+        }
         Ok(())
     }
 
     /// Draws what conclusions one section allows.
     fn look_at(&mut self, section: u32) -> Result<(), Failed> {
-        let s = section as usize;
-        let (bottom, top) = (self.bottom[s] as usize, self.top[s] as usize);
-        let length = self.order[s].len();
-        let open = self.open_size[s];
-        // From below through the items that are known to be there, from above likewise.
+        let s = &self.sections[section as usize];
+        let (bottom, top, length) = (s.bottom as usize, s.top as usize, s.members.len());
+        let open = s.open_size;
+        // The chains at both ends are in order by their pairs.
         let mut floor = 0;
-        for k in 0..bottom {
-            let i = self.order[s][k];
-            self.raise(i, floor)?;
-            floor = self.low[i as usize] + self.part.sizes[i as usize];
+        if bottom > 0 {
+            let i = s.members[bottom - 1].item as usize;
+            floor = self.low[i] + self.sizes[i];
         }
         let mut ceiling = Unit::MAX;
-        for k in (top..length).rev() {
-            let i = self.order[s][k];
-            let size = self.part.sizes[i as usize];
-            self.lower(i, ceiling.saturating_sub(size))?;
-            ceiling = self.high[i as usize];
+        if top < length {
+            ceiling = self.high[s.members[top].item as usize];
         }
-        let count = top - bottom;
-        if count > 0 {
+        if bottom < top {
             let (mut least, mut most) = (Unit::MAX, Unit::MIN);
-            for k in bottom..top {
-                let i = self.order[s][k] as usize;
+            for m in &s.members[bottom..top] {
+                let i = m.item as usize;
                 least = least.min(self.low[i]);
-                most = most.max(self.high[i] + self.part.sizes[i]);
+                most = most.max(self.high[i] + self.sizes[i]);
             }
             floor = floor.max(least);
             ceiling = ceiling.min(most);
@@ -363,29 +571,23 @@ impl Search {
         if floor + open > ceiling {
             return Err(Failed);
         }
-        let mut above = ceiling.saturating_sub(open);
-        for k in (0..bottom).rev() {
-            let i = self.order[s][k];
-            self.lower(i, above.saturating_sub(self.part.sizes[i as usize]))?;
-            above = self.high[i as usize];
+        let slack = ceiling.saturating_sub(floor + open);
+        if bottom > 0 {
+            let i = s.members[bottom - 1].item;
+            self.lower(i, ceiling.saturating_sub(open + self.sizes[i as usize]))?;
         }
-        let mut below = floor + open;
-        for k in top..length {
-            let i = self.order[s][k];
-            self.raise(i, below)?;
-            below = self.low[i as usize] + self.part.sizes[i as usize];
+        if top < length {
+            let i = self.sections[section as usize].members[top].item;
+            self.raise(i, floor + open)?;
         }
+        let count = top - bottom;
         if count == 0 {
             return Ok(());
         }
-        if count == 1 {
-            let i = self.order[s][bottom];
-            self.raise(i, floor)?;
-            return self.lower(i, ceiling - self.part.sizes[i as usize]);
-        }
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let result = self.look_at_open(section, floor, ceiling, &mut scratch);
-        self.scratch = scratch;
+        let mut new = std::mem::take(&mut self.scratch);
+        new.clear();
+        let result = self.look_at_open(section, floor, ceiling, slack, &mut new);
+        self.scratch = new;
         result
     }
 
@@ -394,109 +596,63 @@ impl Search {
         section: u32,
         floor: Unit,
         ceiling: Unit,
-        x: &mut Scratch,
+        slack: Unit,
+        new: &mut Vec<(Unit, Unit)>,
     ) -> Result<(), Failed> {
-        let s = section as usize;
-        let all = self.part.sizes.len();
-        let open = self.open_size[s];
-        let slack = ceiling - floor - open;
-        x.items.clear();
-        x.items.extend_from_slice(&self.order[s][self.bottom[s] as usize..self.top[s] as usize]);
-        let count = x.items.len();
-        x.size.clear();
-        x.low.clear();
-        x.high.clear();
-        for i in &x.items {
-            let i = *i as usize;
-            let size = self.part.sizes[i];
-            x.size.push(size);
-            x.low.push(self.low[i].max(floor));
-            x.high.push(self.high[i].min(ceiling - size));
-        }
-        // Whoever must lie below another, by order or because there is no room for it above.
-        x.is_first.clear();
-        x.is_first.resize(count, true);
-        x.is_last.clear();
-        x.is_last.resize(count, true);
-        for a in 0..count {
-            let row = &self.pair[x.items[a] as usize * all..][..all];
-            let (size, low, high) = (x.size[a], x.low[a], x.high[a]);
-            let (mut under, mut over) = (0, 0);
-            let (mut under_end, mut over_start) = (floor, ceiling);
-            for b in 0..count {
-                let order = row[x.items[b] as usize];
-                if b == a {
-                    continue;
-                }
-                if order == AFTER || low + size > x.high[b] {
-                    under += x.size[b];
-                    under_end = under_end.max(x.low[b] + x.size[b]);
-                }
-                if order == BEFORE || x.low[b] + x.size[b] > high {
-                    over += x.size[b];
-                    over_start = over_start.min(x.high[b]);
-                }
-            }
-            let new_low = low.max(floor + under).max(if under > 0 { under_end } else { floor });
-            let new_high = high.min(over_start.min(ceiling - over) - size);
-            if new_low > new_high {
-                return Err(Failed);
-            }
-            x.low[a] = new_low;
-            x.high[a] = new_high;
-            if under > 0 || new_low > floor + slack {
-                x.is_first[a] = false;
-            }
-            if over > 0 || new_high + size < ceiling - slack {
-                x.is_last[a] = false;
-            }
-        }
+        let s = &self.sections[section as usize];
+        let (bottom, top) = (s.bottom as usize, s.top as usize);
+        let (bottom_size, top_size) = (s.bottom_size, s.top_size);
         // Who is not the first begins no lower than the first to end.
-        let (mut least, mut second) = (Unit::MAX, Unit::MAX);
-        let (mut most, mut second_most) = (Unit::MIN, Unit::MIN);
-        for a in 0..count {
-            if x.is_first[a] {
-                let end = x.low[a] + x.size[a];
-                if end < least {
-                    (least, second) = (end, least);
-                } else {
-                    second = second.min(end);
-                }
+        let (mut least, mut firsts, mut first) = (Unit::MAX, 0, 0);
+        let (mut most, mut lasts, mut last) = (Unit::MIN, 0, 0);
+        for m in &s.members[bottom..top] {
+            let i = m.item as usize;
+            let size = self.sizes[i];
+            let under = self.under[m.slot as usize] - bottom_size;
+            let over = self.over[m.slot as usize] - top_size;
+            let low = self.low[i].max(floor + under);
+            let high = self.high[i].min(ceiling - over - size);
+            if under == 0 && low <= floor + slack {
+                least = least.min(low + size);
+                firsts += 1;
+                first = m.item;
             }
-            if x.is_last[a] {
-                let start = x.high[a];
-                if start > most {
-                    (most, second_most) = (start, most);
-                } else {
-                    second_most = second_most.max(start);
-                }
+            if over == 0 && high + size >= ceiling - slack {
+                most = most.max(high);
+                lasts += 1;
+                last = m.item;
             }
+            new.push((low, high));
         }
-        if least == Unit::MAX || most == Unit::MIN {
+        if firsts == 0 || lasts == 0 {
             return Err(Failed);
         }
-        for a in 0..count {
-            if !x.is_first[a] {
-                x.low[a] = x.low[a].max(least);
+        for k in bottom..top {
+            let m = self.sections[section as usize].members[k];
+            let i = m.item as usize;
+            let size = self.sizes[i];
+            let (mut low, mut high) = new[k - bottom];
+            let is_first = self.under[m.slot as usize] == bottom_size && low <= floor + slack;
+            let is_last = self.over[m.slot as usize] == top_size && high + size >= ceiling - slack;
+            if !is_first {
+                low = low.max(least);
             }
-            if !x.is_last[a] {
-                x.high[a] = x.high[a].min(most - x.size[a]);
+            if !is_last {
+                high = high.min(most - size);
             }
-        }
-        for a in 0..count {
-            self.raise(x.items[a], x.low[a])?;
-            self.lower(x.items[a], x.high[a])?;
-        }
-        if second == Unit::MAX {
-            let first = x.is_first.iter().position(|f| *f).ok_or(Failed)?;
-            self.place(section, x.items[first], false)?;
-            if second_most == Unit::MIN && x.is_last[first] {
-                return Ok(());
+            if low > high {
+                return Err(Failed);
             }
+            self.raise(m.item, low)?;
+            self.lower(m.item, high)?;
         }
-        if second_most == Unit::MIN && self.top[s] - self.bottom[s] > 1 {
-            let last = x.is_last.iter().position(|f| *f).ok_or(Failed)?;
-            self.place(section, x.items[last], true)?;
+        if top - bottom > 1 {
+            if firsts == 1 {
+                self.place(section, first, false)?;
+            }
+            if lasts == 1 && !(firsts == 1 && first == last) {
+                self.place(section, last, true)?;
+            }
         }
         Ok(())
     }
@@ -508,65 +664,68 @@ impl Search {
         self.random
     }
 
+    /// Floor, ceiling and slack of the open items of a section.
+    fn room(&self, s: &Section) -> (Unit, Unit, Unit) {
+        let (mut floor, mut ceiling) = (Unit::MAX, Unit::MIN);
+        for m in &s.members[s.bottom as usize..s.top as usize] {
+            let i = m.item as usize;
+            floor = floor.min(self.low[i]);
+            ceiling = ceiling.max(self.high[i] + self.sizes[i]);
+        }
+        (floor, ceiling, ceiling - floor - s.open_size)
+    }
+
     /// Chooses the next branch; false if every section is in order.
     fn branch(&mut self) -> bool {
-        let all = self.part.sizes.len();
         let mut best: Option<(f64, u32, bool)> = None;
-        for s in 0..self.order.len() {
-            let (bottom, top) = (self.bottom[s] as usize, self.top[s] as usize);
-            if top - bottom < 2 {
+        for (at, s) in self.sections.iter().enumerate() {
+            if s.top - s.bottom < 2 {
                 continue;
             }
-            let open = &self.order[s][bottom..top];
-            let (mut floor, mut ceiling) = (Unit::MAX, Unit::MIN);
-            for i in open {
-                floor = floor.min(self.low[*i as usize]);
-                ceiling = ceiling.max(self.high[*i as usize] + self.part.sizes[*i as usize]);
-            }
-            let slack = ceiling - floor - self.open_size[s];
+            let (floor, ceiling, slack) = self.room(s);
             let (mut firsts, mut lasts) = (0, 0);
-            for i in open {
-                let i = *i as usize;
-                firsts += u32::from(self.low[i] <= floor + slack);
-                lasts += u32::from(self.high[i] + self.part.sizes[i] >= ceiling - slack);
+            let mut failures = s.failures;
+            for m in &s.members[s.bottom as usize..s.top as usize] {
+                let i = m.item as usize;
+                failures += self.failures[i];
+                firsts +=
+                    u32::from(self.low[i] <= floor + slack && self.under[m.slot as usize] == s.bottom_size);
+                lasts += u32::from(
+                    self.high[i] + self.sizes[i] >= ceiling - slack
+                        && self.over[m.slot as usize] == s.top_size,
+                );
             }
             for (number, is_top) in [(firsts, false), (lasts, true)] {
-                let score = f64::from(number) / self.weight[s];
+                let score = f64::from(number) / failures;
                 if best.is_none_or(|b| score < b.0) {
-                    best = Some((score, s as u32, is_top));
+                    best = Some((score, at as u32, is_top));
                 }
             }
         }
         let Some((_, section, is_top)) = best else { return false };
-        let s = section as usize;
+        let s = &self.sections[section as usize];
         let begin = self.candidates.len();
-        let open = self.bottom[s] as usize..self.top[s] as usize;
-        let (mut floor, mut ceiling) = (Unit::MAX, Unit::MIN);
-        for i in &self.order[s][open.clone()] {
-            floor = floor.min(self.low[*i as usize]);
-            ceiling = ceiling.max(self.high[*i as usize] + self.part.sizes[*i as usize]);
-        }
-        let slack = ceiling - floor - self.open_size[s];
-        for i in &self.order[s][open.clone()] {
-            let k = *i as usize;
-            let row = &self.pair[k * all..][..all];
+        let (floor, ceiling, slack) = self.room(s);
+        for m in &s.members[s.bottom as usize..s.top as usize] {
+            let i = m.item as usize;
             let can = if is_top {
-                self.high[k] + self.part.sizes[k] >= ceiling - slack
-                    && self.order[s][open.clone()].iter().all(|j| row[*j as usize] != BEFORE)
+                self.high[i] + self.sizes[i] >= ceiling - slack && self.over[m.slot as usize] == s.top_size
             } else {
-                self.low[k] <= floor + slack
-                    && self.order[s][open.clone()].iter().all(|j| row[*j as usize] != AFTER)
+                self.low[i] <= floor + slack && self.under[m.slot as usize] == s.bottom_size
             };
             if can {
-                self.candidates.push(*i);
+                self.candidates.push(m.item);
             }
         }
-        let (low, high, sizes) = (&self.low, &self.high, &self.part.sizes);
-        let sections_of = &self.sections_of;
+        let (low, high, sizes) = (&self.low, &self.high, &self.sizes);
+        let length = |i: u32| -> u32 {
+            let own = self.stretches_of[i as usize].clone();
+            own.map(|k| self.stretches[k as usize]).map(|x| x.last - x.first + 1).sum()
+        };
         self.candidates[begin..].sort_by_key(|i| {
             let k = *i as usize;
             let waste = if is_top { ceiling - high[k] - sizes[k] } else { low[k] - floor };
-            (waste, std::cmp::Reverse(sizes[k] * sections_of[k].len() as i64), *i)
+            (waste, -sizes[k].saturating_mul(Unit::from(length(*i))), *i)
         });
         let end = self.candidates.len();
         if end - begin > 1 && self.random().is_multiple_of(8) {
