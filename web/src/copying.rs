@@ -69,7 +69,7 @@ pub const STAGES: [&str; 5] = ["before", "added", "removed", "special", "after"]
 pub const STAGE_WORDS: [&str; 5] = [
     "Before: the module as it comes",
     "Added: a copy wherever values might get in each other's way",
-    "Removed: copies whose two ends may share have no readers any more",
+    "Removed: a copy whose operand and result may share has no readers any more",
     "Special: copies for constants, parameters and results that no order could make up for",
     "After: what nobody reads is gone",
 ];

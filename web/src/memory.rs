@@ -35,7 +35,7 @@ pub struct Program {
 pub const PROGRAMS: [Program; 3] = [
     Program {
         id: "gradients",
-        title: "Four layers and their gradients (TPU v5e, 4 MiB of fast memory)",
+        title: "Four layers and their gradients (TPU v5e, 3.98 MiB of fast memory)",
         about: "Weights of 1 MiB and activations of 512 KiB, compiled with so little fast memory that not everything finds a place.",
         first: ("y.1", "multiply_add_fusion.3"),
         text: include_str!("../../assets/memory/gradients.txt"),
@@ -43,7 +43,7 @@ pub const PROGRAMS: [Program; 3] = [
     },
     Program {
         id: "skips",
-        title: "Layers with skip connections and sorts (TPU v5e, 4 MiB of fast memory)",
+        title: "Layers with skip connections and sorts (TPU v5e, 3.98 MiB of fast memory)",
         about: "Four sorts keep the memory busy; the sums wait for them in slow memory and come back, and the first weight gives its place up.",
         first: ("multiply_add_fusion.2", "multiply_add_fusion.1"),
         text: include_str!("../../assets/memory/skips.txt"),
@@ -585,7 +585,12 @@ pub fn made_room(run: &Run, original: &Run) -> (bool, String) {
         return (false, "This is another program.".to_owned());
     };
     let (now, before) = (run.seconds.1, original.seconds.1);
-    let cost = format!("The program takes {} instead of {}.", micros(now), micros(before));
+    let (now, before) = (micros(now), micros(before));
+    let cost = if now == before {
+        format!("The program takes as long as before, {now}.")
+    } else {
+        format!("The program takes {now} instead of {before}.")
+    };
     let is_plain = Setting { pull: None, ..run.setting.clone() }.is_theirs();
     match (run.is_fast(wanted), is_plain) {
         (true, true) => (true, format!("It is in fast memory now. {cost} The engine had chosen well.")),

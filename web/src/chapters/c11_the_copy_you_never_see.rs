@@ -124,7 +124,7 @@ mod view {
                 " a copy at every place where values might clash: around loops, at the ends of branches, before operations "
                 "that write in place, at donated arguments. Then it tries to " <i>"remove"</i>
                 " each of them: the values of a buffer stand in a list in the order in which they are written, and a copy goes "
-                "if the lists of its two ends can be joined so that each value's last reader is certain to be done before the "
+                "if the list of the value it reads and that of the value it makes can be joined so that each value's last reader is certain to be done before the "
                 "next value is written. That certainty is a proof from the program's dependencies, for the schedule is not "
                 "there yet: " <i>"a reader that nothing forces to be early counts as late"</i> ". Rounds go on until none can "
                 "be removed. Last come " <i>"special cases"</i>

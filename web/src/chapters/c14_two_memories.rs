@@ -200,7 +200,7 @@ mod view {
             </p>
             <p>
                 "When something finds no place, everything placed so far is "
-                <dfn>"repacked"</dfn> ", the longest lived first, and the value is tried once more. Two of the programs do that four times in all. "
+                <dfn>"repacked"</dfn> ", the longest lived first, and the value is tried once more. Of the three programs here, two repack, four times in all. "
                 <Rule section="12.11" verified=LIBTPU />
                 " And what a loop carries is bound to one address: whatever happens inside, "
                 <Look wb program=2 value="convert" reader="while">"the state must be back there at the end of the body"</Look>
@@ -211,7 +211,7 @@ mod view {
                 <li><b>"Scheduled HLO."</b> " Which instruction runs at which step: the clock. From the scheduler."</li>
                 <li><b>"Seconds per step."</b> " From the target's cost model; here from the log of XLA's own, and for the bars from ours."</li>
                 <li><b>"Values, buffers, live ranges."</b> " Who must share with whom: from the analyses of chapters 2 to 4."</li>
-                <li><b>"Order by gain."</b> " Seconds saved by all readers, by the square root of the size."</li>
+                <li><b>"Order by gain."</b> " The seconds saved at all readers, divided by the square root of the size: a large value must save more."</li>
                 <li><b>"Requests."</b> " Each life cut at its readers; each piece stays, is evicted, is prefetched, or reads slow memory."</li>
                 <li><b>"Places and bandwidth."</b> " A best-fit heap for the addresses, a queue for the copy engine; all of a buffer or nothing."</li>
                 <li><b>"Copies in the schedule."</b> " copy-start and copy-done, and S(1) in the layouts, carried into fusions in chapter 15."</li>
