@@ -265,9 +265,8 @@ impl<'m> Names<'m> {
                     // After partitioning all numbers behind the dot may be 0; `region_1.0` still follows `region_0.0`, and
                     // parts follow what is whole.
                     let part = u8::from(name.ends_with("_spmd"));
-                    let region = name.strip_prefix("region_").and_then(|n| n.split('.').next()?.parse().ok());
                     let number = last_number(name.trim_end_matches("_spmd")).unwrap_or(0);
-                    (0, number, part, region.unwrap_or(u64::MAX), c)
+                    (0, number, part, region_number(name), c)
                 }
             })
             .collect();
@@ -308,6 +307,8 @@ impl<'m> Names<'m> {
 
     fn gpu_storage(&self) -> Vec<ComputationId> {
         let pairs = self.pair_keys(last_number);
+        // The partitioner takes over the program's own computations as they are, and those that it needs come after them.
+        let is_partitioned = self.module.computation_ids().any(|c| self.name(c).ends_with("_spmd"));
         let mut first: Vec<((u8, u64, u64, u64), ComputationId)> = Vec::new();
         let mut fusions = Vec::new();
         let mut wrapped = Vec::new();
@@ -325,7 +326,8 @@ impl<'m> Names<'m> {
                     None => fusions.push(c),
                 }
             } else if let Some(n) = add_clone_number(name) {
-                first.push(((1, n, 0, 0), c));
+                let group = if is_partitioned { 3 } else { 1 };
+                first.push(((group, 0, n, 0), c));
             } else if name.ends_with("_computation") || name.starts_with("compare-") {
                 let clones = name.matches("clone").count() as u64;
                 let base = base_number(name).unwrap_or(0);
@@ -340,7 +342,8 @@ impl<'m> Names<'m> {
                     }
                 }
             } else {
-                first.push(((2, last_number(name.trim_end_matches("_spmd")).unwrap_or(0), 0, 0), c));
+                let number = last_number(name.trim_end_matches("_spmd")).unwrap_or(0);
+                first.push(((2, number, region_number(name), 0), c));
             }
         }
         first.sort_unstable();
@@ -359,6 +362,12 @@ impl<'m> Names<'m> {
         storage.extend(wrapped);
         storage
     }
+}
+
+/// `region_1.0` gives 1; what is no region comes last.
+fn region_number(name: &str) -> u64 {
+    let number = name.strip_prefix("region_").and_then(|n| n.split('.').next()?.parse().ok());
+    number.unwrap_or(u64::MAX)
 }
 
 /// `add.clone` and `add.N.clone`, the reducers that GPU collectives are made with: their number.
