@@ -5,7 +5,7 @@ use crate::talk::Words;
 use crate::text::{cut, cut_line};
 use assigner::words::{both, bytes, grouped, list};
 use hlo::InstructionId;
-use questions::{Extra, Peak, Role, State, Study, WhyNot};
+use questions::{Peak, Role, Study};
 
 /// What can be asked: the name by which it is asked, and the question.
 pub const TOPICS: [(&str, &str); 8] = [
@@ -66,49 +66,6 @@ fn stands_out(study: &Study, peak: &Peak) -> Told {
     (lines, Vec::new())
 }
 
-fn why_not(why: WhyNot) -> String {
-    match why {
-        WhyNot::HasAnother => "stands in another argument".to_owned(),
-        WhyNot::Bytes(n) => format!("takes {}", bytes(n)),
-        WhyNot::Shape => "has another shape or type, though as many bytes".to_owned(),
-        WhyNot::Sharding => "has another sharding".to_owned(),
-        WhyNot::Nothing => "would fit".to_owned(),
-    }
-}
-
-fn state(state: &State) -> String {
-    match state {
-        State::Taken { output, .. } => format!("taken by output {output}"),
-        State::NotTaken(why) if why.is_empty() => "offered, but there is no output".to_owned(),
-        State::NotTaken(why) => {
-            let why: Vec<String> = why.iter().map(|(o, w)| format!("output {o} {}", why_not(*w))).collect();
-            format!("offered, and nobody took it: {}", list(&why, 4))
-        }
-        State::NotOffered(fits) if fits.is_empty() => "not donated; no free output has its size".to_owned(),
-        State::NotOffered(fits) => {
-            let fits: Vec<String> = fits.iter().map(ToString::to_string).collect();
-            format!("not donated; output {} could stand there", list(&fits, 4))
-        }
-    }
-}
-
-fn extra(study: &Study, extra: &Extra) -> String {
-    match extra {
-        Extra::CopiedAtTheEnd { copy, from, bytes: n } => format!(
-            "yet it is computed in {} of work space ({}) and copied there by {}",
-            bytes(*n),
-            row(study, *from),
-            name(study, *copy)
-        ),
-        Extra::Saved { copy, reader, bytes: n, .. } => format!(
-            "still wanted when it is written over: {} saves {}{}",
-            name(study, *copy),
-            bytes(*n),
-            reader.map(|r| format!(", for {}", name(study, r))).unwrap_or_default()
-        ),
-    }
-}
-
 fn donation(study: &Study) -> Told {
     let Some(found) = questions::donation(study) else { return without_program("Donation") };
     let mut lines = vec![format!("Donation saves {}.", both(found.taken))];
@@ -118,13 +75,13 @@ fn donation(study: &Study) -> Told {
     let mut table = head(&["Argument", "Name", "Bytes", "What became of it", "Needed all the same"]);
     for a in found.arguments.iter().take(MOST) {
         let index = if a.index.is_root() { String::new() } else { a.index.to_string() };
-        let extras: Vec<String> = a.extras.iter().map(|e| extra(study, e)).collect();
+        let extras: Vec<String> = a.extras.iter().map(|e| e.words(study)).collect();
         table.push(vec![
             format!("{}{index}", a.parameter),
             cut(&format!("{} {}", a.name, a.shape)),
             bytes(a.bytes),
-            cut_line(&state(&a.state)),
-            extras.join("; "),
+            cut_line(&a.words()),
+            cut_line(&extras.join("; ")),
         ]);
     }
     for o in found.outputs.iter().filter(|o| o.takes.is_none()).take(MOST) {
@@ -151,23 +108,19 @@ fn copies(study: &Study) -> Told {
     if all.is_empty() {
         return (vec!["There is no copy of an array in this module.".to_owned()], Vec::new());
     }
-    let moved =
-        all.iter().fold(0u64, |sum, c| sum.saturating_add(c.bytes.saturating_mul(c.runs.unwrap_or(1))));
+    let moved = all.iter().fold(0u64, |sum, c| sum.saturating_add(c.written()));
     let mut lines = vec![format!(
         "{} copies write {} in one run, as far as the loops' counts are known.",
         grouped(all.len() as u64),
         both(moved)
     )];
-    let causes = match questions::causes(study) {
-        Ok(causes) => causes,
-        Err(why) => {
-            lines.push(format!(
-                "Why they are there cannot be told by running copy insertion again: {}.",
-                cut_line(&why)
-            ));
-            Vec::new()
-        }
-    };
+    let (causes, unknown) = questions::causes(study, &all);
+    if let Some(why) = unknown {
+        lines.push(format!(
+            "Why the plain ones are there cannot be told by running copy insertion again: {}.",
+            cut_line(&why)
+        ));
+    }
     let mut table = head(&["Copy", "Kind", "Of", "Bytes", "Runs", "Why", "What would remove it"]);
     for c in all.iter().take(MOST) {
         let cause = causes.iter().find(|k| k.copy == c.instruction);

@@ -58,6 +58,22 @@ pub enum Generation {
     V7x,
 }
 
+impl Generation {
+    /// `v2`, `v3`, `v4`, `v5e`, `v5p`, `v6e` or `7x`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V2 => "v2",
+            Self::V3 => "v3",
+            Self::V4 => "v4",
+            Self::V5e => "v5e",
+            Self::V5p => "v5p",
+            Self::V6e => "v6e",
+            Self::V7x => "7x",
+        }
+    }
+}
+
 impl std::str::FromStr for Generation {
     type Err = String;
 

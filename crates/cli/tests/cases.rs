@@ -68,6 +68,39 @@ fn all_cases() -> Vec<String> {
     out
 }
 
+/// No copy is left without a cause, on any backend.
+#[test]
+fn every_copy_of_every_case_has_its_cause() {
+    let mut seen = std::collections::BTreeMap::new();
+    for case in all_cases() {
+        let all = json(&["inspect", &archive(&case)]);
+        for m in all["modules"].as_array().expect("modules") {
+            // Two of the largest would take a minute each.
+            if m["instructions"].as_u64() > Some(4_000) {
+                continue;
+            }
+            let (backend, id) =
+                (m["backend"].as_str().expect("a backend"), m["id"].as_str().expect("a number"));
+            let told =
+                json(&["copies", &archive(&case), "--module", &format!("{backend}:{id}"), "--present"]);
+            assert!(told["causes_unknown"].is_null(), "{case} {id}: {told}");
+            for c in told["copies"].as_array().expect("copies") {
+                assert!(c["cause"].as_array().is_some_and(|w| !w.is_empty()), "{case} {id}: {c}");
+                *seen.entry(c["kind"].as_str().expect("a kind").to_owned()).or_insert(0u32) += 1;
+            }
+        }
+    }
+    let enough = [
+        ("plain copy", 300),
+        ("re-layout", 80),
+        ("widened copy", 8),
+        ("transfer to another memory space", 500),
+    ];
+    for (kind, least) in enough {
+        assert!(seen.get(kind).is_some_and(|n| *n >= least), "{kind}: {seen:?}");
+    }
+}
+
 /// The numbers that JAX told when the programs were compiled.
 #[test]
 fn every_case_opens_and_its_numbers_are_those_of_the_compiler() {
@@ -91,6 +124,49 @@ fn every_case_opens_and_its_numbers_are_those_of_the_compiler() {
         }
     }
     assert!(compared > 80, "{compared}");
+}
+
+/// The TPU's `memory_analysis`, as far as the files tell it: the temporaries to 32 KiB, since a scalar that the program keeps
+/// in a register is left out there, and the peak to 16 KiB.
+#[test]
+fn the_numbers_of_the_tpu() {
+    let (mut compared, mut exact, mut far) = (0, 0, Vec::new());
+    for case in all_cases() {
+        let all = json(&["inspect", &archive(&case)]);
+        for program in stats(&case, "tpu") {
+            let Some(label) = program["label"].as_str().filter(|_| program["error"].is_null()) else {
+                continue;
+            };
+            let is_there = |m: &Value| m["backend"] == "tpu" && m["name"] == format!("jit_{label}");
+            if !all["modules"].as_array().is_some_and(|all| all.iter().any(is_there)) {
+                continue;
+            }
+            let picked = pick(&case, &format!("tpu/{label}"));
+            let mut arguments = vec!["advise", "--trials", "1"];
+            arguments.extend(picked.iter().map(String::as_str));
+            let told = json(&arguments);
+            let number = |name: &str| {
+                let numbers = told["numbers"].as_array().expect("numbers");
+                let found =
+                    numbers.iter().find(|n| n["name"] == name).unwrap_or_else(|| panic!("{name}: {told}"));
+                found["bytes"].as_u64().expect("bytes")
+            };
+            let theirs = |name: &str| program[name].as_u64().unwrap_or(0);
+            for name in ["argument_size_in_bytes", "output_size_in_bytes", "alias_size_in_bytes"] {
+                assert_eq!(number(name), theirs(name), "{case} {label} {name}");
+            }
+            let apart = |name: &str| number(name).abs_diff(theirs(name));
+            assert!(apart("temp_size_in_bytes") <= 32 << 10, "{case} {label}: {told}");
+            compared += 1;
+            exact += u32::from(apart("temp_size_in_bytes") == 0);
+            if apart("peak_memory_in_bytes") > 16 << 10 {
+                far.push(format!("{case} {label}"));
+            }
+        }
+    }
+    assert!(compared > 50 && exact > compared - 5, "{compared} {exact}");
+    // There, what a loop makes of its state counts beside the state.
+    assert_eq!(far, ["12_grad_of_scan_residuals value"]);
 }
 
 /// The `stats.json` of one folder of a case.
@@ -189,6 +265,45 @@ fn a_branch_that_does_nothing() {
         &["--present"],
         &["copy: plain copy", "copy.2: plain copy", "copy.4: plain copy", "4,194,304 B"],
     );
+    // Each of the three has its cause, the values that would collide, who reads late, and what removes it.
+    let bad = json_of("copies", case, "cpu/noop_in_true", &["--present"]);
+    let of = |name: &str| {
+        let found = bad["copies"].as_array().and_then(|all| all.iter().find(|c| c["copy"] == name));
+        found.unwrap_or_else(|| panic!("{name}: {bad}")).clone()
+    };
+    for (name, cause, clash) in [
+        (
+            "copy",
+            "dynamic-update-slice.5 writes over its operand 0",
+            "dynamic-update-slice.5 would be written where x.5 stands, but cond.1.clone reads x.5",
+        ),
+        (
+            "copy.2",
+            "branch 1 of cond.1.clone gives its result {0} in the place that all branches share",
+            "from the middle of one buffer's values to the middle of another's",
+        ),
+        (
+            "copy.4",
+            "output {} must get to the place of the donated parameter x.5",
+            "copy would be written where x.5 stands, but cond.1.clone reads x.5",
+        ),
+    ] {
+        let told = of(name);
+        let words = told["cause"].to_string();
+        assert!(words.contains(cause) && words.contains(clash), "{told}");
+        assert_eq!((told["written"].as_u64(), told["runs"].as_u64()), (Some(4_194_304), Some(1)), "{told}");
+        assert!(
+            told["removed_by"]
+                .to_string()
+                .contains("swap the branches of cond.1.clone: 0 copies instead of 3"),
+            "{told}"
+        );
+    }
+    // A copy that stands where its source stands moves nothing.
+    let free = json_of("copies", case, "tpu/where", &["--present"]);
+    let whole = free["copies"].as_array().and_then(|all| all.iter().find(|c| c["copy"] == "copy.5")).cloned();
+    let whole = whole.unwrap_or_else(|| panic!("{free}"));
+    assert_eq!((whole["in_place"].as_bool(), whole["written"].as_u64()), (Some(true), Some(0)), "{whole}");
     let good = json_of("copies", case, "cpu/noop_in_false", &["--present"]);
     assert!(
         good["copies"].as_array().is_some_and(|c| c.iter().all(|c| c["bytes"].as_u64() < Some(100))),
@@ -436,6 +551,14 @@ fn out_of_memory_at_compile_time() {
     ] {
         assert!(text.contains(e), "{e}\n{text}");
     }
+    // Which devices would do.
+    check(
+        "peak",
+        case,
+        "tpu/too_many_arguments",
+        &[],
+        &["v5e (15.75 GiB) and v6e (31.24 GiB). There is room on v5p (95.73 GiB) and 7x (94.74 GiB)."],
+    );
     check(
         "advise",
         case,

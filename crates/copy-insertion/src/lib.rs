@@ -65,11 +65,11 @@ mod story;
 mod suggest;
 pub mod words;
 
-pub use retrace::{Retraced, needless, retrace};
+pub use retrace::{Retraced, needless, retrace, retrace_without};
 pub use story::{
     Attempt, AttemptOutcome, Clash, CopyStory, Fate, Late, LateRead, Place, Refusal, Rule, Until,
 };
-pub use suggest::{Change, Suggestion, changed, suggest};
+pub use suggest::{Change, Suggestion, changed, suggest, suggest_within};
 
 use analysis::{AnalysisError, Orders, Target};
 use draft::Draft;

@@ -3,7 +3,7 @@
 //! Run on a compiled module as it is, the pass meets its own copies, takes those out first, and sometimes needs fewer: a
 //! copy that it added early can stand in the way of what it does later. Without them it goes the way that it went.
 
-use crate::story::{CopyStory, Fate, Rule};
+use crate::story::{CopyStory, Fate, Refusal, Rule};
 use crate::{Error, Options, Outcome, guess_orders, insert_copies};
 use analysis::{Orders, Target};
 use hlo::{InstructionId, Module, Opcode};
@@ -47,19 +47,76 @@ pub fn retrace(
     if needless(&as_it_is.outcome).is_empty() {
         return Ok(as_it_is);
     }
-    let Some((bare, left_out)) = without_copies(module) else { return Ok(as_it_is) };
-    let orders = guess_orders(&bare, target);
-    let Ok(mut outcome) = insert_copies(&bare, &orders, target, options) else { return Ok(as_it_is) };
-    let Some(names) = same_copies(module, &left_out, &outcome) else { return Ok(as_it_is) };
-    for (copy, name) in names {
-        let name = outcome.history.add_text(&name);
-        outcome.history.instructions[copy.index()].name = name;
-    }
-    Ok(Retraced { module: bare, orders, outcome })
+    let Some((retraced, left_out, found)) = run_without(module, target, options, |_| true) else {
+        return Ok(as_it_is);
+    };
+    let is_new = |c: &&CopyStory| c.fate == Fate::Stayed && c.rule != Rule::Given;
+    let made = retraced.outcome.copies.iter().filter(is_new).count();
+    Ok(if found.len() == left_out.len() && made == left_out.len() { retraced } else { as_it_is })
 }
 
-/// The module without its plain copies, and which they were. `None` if it has none, or cannot be written without them.
-fn without_copies(module: &Module) -> Option<(Module, Vec<InstructionId>)> {
+/// Runs the pass on the module without some of its plain copies, and tells which copy of [`Outcome::copies`] is made in the
+/// place of which of them: of the same value, or, to keep the same two values apart, of the other one. Not every one of
+/// them is found again. `None` if none of `copies` can be left out, or the pass cannot run without them.
+#[must_use]
+pub fn retrace_without(
+    module: &Module,
+    target: &Target,
+    options: Options,
+    copies: &[InstructionId],
+) -> Option<(Retraced, Vec<(InstructionId, usize)>)> {
+    let (retraced, left_out, mut found) = run_without(module, target, options, |i| copies.contains(&i))?;
+    let outcome = &retraced.outcome;
+    for old in left_out {
+        if found.iter().any(|(known, _)| *known == old) {
+            continue;
+        }
+        let home = module.computation_name(module.instruction(old).computation);
+        let saved = origin(module, module.operands(old)[0]);
+        let keeps_apart = |story: &CopyStory| {
+            let Some(Refusal::Clash(clash)) = &story.refusal else { return false };
+            let Some(new) = story.stands_as else { return false };
+            let made = &outcome.module;
+            let mut wanted = origin(&outcome.history, clash.wanted.instruction);
+            wanted.1.splice(0..0, clash.wanted.index.0.iter().rev().map(ToString::to_string));
+            made.computation_name(made.instruction(new).computation) == home && wanted == saved
+        };
+        let is_free = |i: &usize| !found.iter().any(|(_, story)| story == i);
+        let new = (0..outcome.copies.len())
+            .filter(is_free)
+            .find(|i| outcome.copies[*i].rule != Rule::Given && keeps_apart(&outcome.copies[*i]));
+        found.extend(new.map(|new| (old, new)));
+    }
+    Some((retraced, found))
+}
+
+/// The run without some copies, which they are, and which of the copies made is the same as which of them.
+type Without = (Retraced, Vec<InstructionId>, Vec<(InstructionId, usize)>);
+
+fn run_without(
+    module: &Module,
+    target: &Target,
+    options: Options,
+    chosen: impl Fn(InstructionId) -> bool,
+) -> Option<Without> {
+    let (bare, left_out) = without_copies(module, chosen)?;
+    let orders = guess_orders(&bare, target);
+    let mut outcome = insert_copies(&bare, &orders, target, options).ok()?;
+    let found = same_copies(module, &left_out, &outcome);
+    for (old, new) in &found {
+        let name = outcome.history.add_text(module.name_of(*old));
+        let copy = outcome.copies[*new].copy;
+        outcome.history.instructions[copy.index()].name = name;
+    }
+    Some((Retraced { module: bare, orders, outcome }, left_out, found))
+}
+
+/// The module without the plain copies that are chosen, and which they were. `None` if there is none, or it cannot be
+/// written without them.
+fn without_copies(
+    module: &Module,
+    chosen: impl Fn(InstructionId) -> bool,
+) -> Option<(Module, Vec<InstructionId>)> {
     let mut bare = module.clone();
     let fused: Vec<_> = module
         .instruction_ids()
@@ -73,7 +130,8 @@ fn without_copies(module: &Module) -> Option<(Module, Vec<InstructionId>)> {
         let is_plain = copy.opcode == Opcode::Copy
             && copy.shape == module.instruction(of).shape
             && module.shapes.is_array(copy.shape)
-            && !fused.contains(&copy.computation);
+            && !fused.contains(&copy.computation)
+            && chosen(i);
         is_plain.then_some(of)
     };
     // Copies of copies lead to the first; operands stand before their readers, so no chain goes round.
@@ -112,17 +170,21 @@ fn without_copies(module: &Module) -> Option<(Module, Vec<InstructionId>)> {
     Some((bare, left_out))
 }
 
-/// The copies that stay, each with the name of the copy of `module` that it is; `None` unless they are the same.
+/// By copy that was left out: which of the copies that were made is the same one, where there is one.
 fn same_copies(
     module: &Module,
     left_out: &[InstructionId],
     outcome: &Outcome,
-) -> Option<Vec<(InstructionId, String)>> {
-    let stayed: Vec<&CopyStory> = outcome.copies.iter().filter(|c| c.fate == Fate::Stayed).collect();
-    if stayed.len() != left_out.len() {
-        return None;
-    }
+) -> Vec<(InstructionId, usize)> {
+    let stayed: Vec<(usize, InstructionId)> = outcome
+        .copies
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| c.fate == Fate::Stayed && c.rule != Rule::Given)
+        .filter_map(|(i, c)| Some((i, c.stands_as?)))
+        .collect();
     let made = &outcome.module;
+    let mut found = Vec::new();
     // By what is made: the copy of the module that it is.
     let mut known: FxHashMap<InstructionId, InstructionId> = FxHashMap::default();
     let mut open: Vec<InstructionId> = left_out.to_vec();
@@ -131,8 +193,10 @@ fn same_copies(
         open.retain(|old| {
             let home = module.computation_name(module.instruction(*old).computation);
             let of = module.operands(*old)[0];
-            let is_it = |story: &&&CopyStory| {
-                let Some(new) = story.stands_as.filter(|n| !known.contains_key(n)) else { return false };
+            let is_it = |&&(_, new): &&(usize, InstructionId)| {
+                if known.contains_key(&new) {
+                    return false;
+                }
                 let Some(&reads) = made.operands(new).first() else { return false };
                 made.computation_name(made.instruction(new).computation) == home
                     && match known.get(&reads) {
@@ -140,36 +204,39 @@ fn same_copies(
                         None => origin(made, reads) == origin(module, of),
                     }
             };
-            match stayed.iter().find(is_it).and_then(|s| s.stands_as) {
-                Some(new) => {
+            match stayed.iter().find(is_it) {
+                Some(&(story, new)) => {
                     known.insert(new, *old);
+                    found.push((*old, story));
                     false
                 }
                 None => true,
             }
         });
-        if open.is_empty() {
-            break;
-        }
-        if open.len() == before {
-            return None;
+        if open.is_empty() || open.len() == before {
+            return found;
         }
     }
-    let name = |s: &&CopyStory| {
-        let old = known.get(&s.stands_as?)?;
-        Some((s.copy, module.name_of(*old).to_owned()))
-    };
-    stayed.iter().map(name).collect()
 }
 
-/// What an instruction is, whatever the elements of tuples are called: `name`, and the elements taken from it.
+/// What an instruction is, whatever the elements of tuples are called: `name`, and the elements taken from it. Elements of
+/// tuples that are made in place are what they are made of.
 fn origin(module: &Module, mut id: InstructionId) -> (String, Vec<String>) {
     let mut elements = Vec::new();
     while module.instruction(id).opcode == Opcode::GetTupleElement
         && let Some(&of) = module.operands(id).first()
     {
-        elements.push(module.attribute(id, "index").unwrap_or_default().to_owned());
-        id = of;
+        let index = module.attribute(id, "index").unwrap_or_default();
+        let made_of = match (module.instruction(of).opcode, index.parse::<usize>()) {
+            (Opcode::Tuple, Ok(n)) => module.operands(of).get(n),
+            _ => None,
+        };
+        id = if let Some(part) = made_of {
+            *part
+        } else {
+            elements.push(index.to_owned());
+            of
+        };
     }
     (module.name_of(id).to_owned(), elements)
 }

@@ -58,7 +58,7 @@ pub struct Suggestion {
     pub bytes: [u64; 2],
 }
 
-/// At most so many changed modules are tried; the largest copies come first.
+/// At most so many changed modules are tried by [`suggest`].
 const MOST_TRIALS: usize = 256;
 /// At most so many outputs are tried for one parameter.
 const MOST_OUTPUTS: usize = 4;
@@ -75,6 +75,20 @@ pub fn suggest(
     options: Options,
     outcome: &Outcome,
 ) -> Vec<Vec<Suggestion>> {
+    suggest_within(module, orders, target, options, outcome, MOST_TRIALS)
+}
+
+/// [`suggest`] with at most so many runs of the pass. Region analysis, which may let many copies go at once, is tried
+/// first, and then the largest copies.
+#[must_use]
+pub fn suggest_within(
+    module: &Module,
+    orders: &Orders,
+    target: &Target,
+    options: Options,
+    outcome: &Outcome,
+    most_trials: usize,
+) -> Vec<Vec<Suggestion>> {
     let mut caller_of = vec![None; module.computations.len()];
     for id in module.instruction_ids() {
         for callee in module.called(id) {
@@ -88,8 +102,12 @@ pub fn suggest(
         target,
         options,
         known: FxHashMap::default(),
+        most: most_trials,
         before: Stayed::of(outcome),
     };
+    if options.region_analysis == RegionAnalysis::Never && !tries.before.keys.is_empty() {
+        tries.run(&[Change::AnalyseRegions]);
+    }
     let mut out = vec![Vec::new(); outcome.copies.len()];
     let mut order: Vec<usize> =
         (0..outcome.copies.len()).filter(|i| outcome.copies[*i].fate == Fate::Stayed).collect();
@@ -167,6 +185,8 @@ struct Trials<'a> {
     /// By computation: who calls it.
     caller_of: Vec<Option<InstructionId>>,
     known: FxHashMap<Vec<Change>, Option<Stayed>>,
+    /// At most so many changed modules are tried.
+    most: usize,
     before: Stayed,
 }
 
@@ -316,7 +336,7 @@ impl Trials<'_> {
         if let Some(known) = self.known.get(changes) {
             return known.clone();
         }
-        if self.known.len() >= MOST_TRIALS {
+        if self.known.len() >= self.most {
             return None;
         }
         let stayed =

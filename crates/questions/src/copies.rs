@@ -1,8 +1,11 @@
 //! Every copy: what kind it is, what it costs, why it is there and what would remove it.
 
-use crate::hold::value_at;
+use crate::hold::{hold, value_at};
 use crate::study::{Program, Study};
-use copy_insertion::{CopyStory, Fate, Options, Outcome, Rule, Suggestion, insert_copies, suggest, words};
+use assigner::words::{both, list};
+use copy_insertion::{
+    CopyStory, Fate, Options, Outcome, Retraced, needless, retrace, retrace_without, suggest_within, words,
+};
 use hlo::{InstructionId, Module, Opcode, Shape, ShapeId};
 use rustc_hash::FxHashMap;
 
@@ -21,6 +24,8 @@ pub struct Copy {
     pub bytes: u64,
     /// How often it runs, where loops tell it; `None` where one does not.
     pub runs: Option<u64>,
+    /// Does the copy stand at its source's own address? Then nothing has to be moved.
+    pub in_place: bool,
     /// Where the copy stands: an index into [`Study::rows`].
     pub row: Option<usize>,
 }
@@ -79,6 +84,9 @@ pub fn copies(study: &Study) -> Vec<Copy> {
             }
             let bytes = facts.target.bytes(&module.shapes, shape);
             let row = value_at(program, *id, part).and_then(|v| study.row_of(v));
+            let place = |row: usize| (study.rows[row].slab, study.rows[row].offset);
+            let source = value_at(program, operand, 0).and_then(|v| study.row_of(v));
+            let in_place = row.zip(source).is_some_and(|(a, b)| place(a) == place(b));
             out.push(Copy {
                 instruction: *id,
                 of,
@@ -86,12 +94,21 @@ pub fn copies(study: &Study) -> Vec<Copy> {
                 kind,
                 bytes,
                 runs: runs.get(&c).copied().flatten(),
+                in_place,
                 row,
             });
         }
     }
-    out.sort_by_key(|c| (std::cmp::Reverse(c.bytes.saturating_mul(c.runs.unwrap_or(1))), c.instruction));
+    out.sort_by_key(|c| (std::cmp::Reverse(c.written()), c.instruction));
     out
+}
+
+impl Copy {
+    /// Bytes it writes in one run of the program, a loop whose count is not known taken once; none if it is in place.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        if self.in_place { 0 } else { self.bytes.saturating_mul(self.runs.unwrap_or(1)) }
+    }
 }
 
 /// What an instruction copies: the part of its result, the shape it copies from, and the operand.
@@ -215,59 +232,264 @@ fn trip_count(module: &Module, id: InstructionId) -> Option<u64> {
     digits[..digits.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
 }
 
-/// Why a copy is there, found out by running copy insertion on the program again.
+/// Why a copy is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// The copy in the program.
     pub copy: InstructionId,
-    /// The story in words, a line each: the rule that asks for the copy, and what would clash without it.
+    /// The story in words, a line each. For a plain copy that is the rule that asks for it and what would clash without it,
+    /// found out by running copy insertion again; for the others, who wants the data otherwise.
     pub words: Vec<String>,
-    /// What would let it go, each tried: in words.
+    /// What would let it go. What copy insertion decides is tried: each line has been run.
     pub removes: Vec<String>,
 }
 
-/// Programs of more instructions are not changed to find out what would remove a copy: the pass is run once for each
-/// change.
-const MOST_TRIED: usize = 4_000;
+/// Copy insertion is run again for each change that might remove a copy, so large programs get fewer trials: at most so many
+/// instructions are gone through in all.
+const MOST_WORK: usize = 1_000_000;
 
-/// What copy insertion says of the copies, by the copies of the program; what would remove them only in programs of no
-/// more than some thousand instructions. Empty where the pass cannot run, which is so
-/// after optimisation where a computation is called from several places; then the reason is given.
-pub fn causes(study: &Study) -> Result<Vec<Cause>, String> {
-    let Some(Program { module, facts, .. }) = &study.program else { return Ok(Vec::new()) };
-    let options = Options::default();
-    let outcome =
-        insert_copies(module, &facts.orders, &facts.target, options).map_err(|e| e.describe(module))?;
-    let suggestions = if module.instructions.len() <= MOST_TRIED {
-        suggest(module, &facts.orders, &facts.target, options, &outcome)
-    } else {
-        vec![Vec::new(); outcome.copies.len()]
-    };
-    let stories = outcome.copies.iter().zip(&suggestions);
-    let mut out: Vec<Cause> = stories
-        .clone()
-        .filter(|(s, _)| s.fate == Fate::Stayed)
-        .flat_map(|(s, removes)| causes_of(module, &outcome, s, removes))
+/// Why each of the copies is there and what would remove it. What the program alone tells is always there; the error says
+/// why copy insertion cannot be run, which is so after optimisation where a computation is called from several places, and
+/// which leaves plain copies without their cause.
+#[must_use]
+pub fn causes(study: &Study, copies: &[Copy]) -> (Vec<Cause>, Option<String>) {
+    let Some(program) = &study.program else { return (Vec::new(), None) };
+    let told = Told { program, users: users(&program.module), together: together(study, copies) };
+    let mut out: Vec<Cause> = copies.iter().filter_map(|c| told.by_program(c)).collect();
+    let plain: Vec<InstructionId> = copies
+        .iter()
+        .filter(|c| {
+            c.kind == CopyKind::Plain && program.module.instruction(c.instruction).opcode == Opcode::Copy
+        })
+        .map(|c| c.instruction)
         .collect();
-    for (story, _) in stories.filter(|(s, _)| s.fate == Fate::Removed && s.rule == Rule::Given) {
-        if !out.iter().any(|c| c.copy == story.copy) {
-            let words = vec!["Copy insertion, run on this module once more, takes it away.".to_owned()];
-            out.push(Cause { copy: story.copy, words, removes: Vec::new() });
+    if plain.is_empty() {
+        return (out, None);
+    }
+    match told_by_the_pass(program, &plain) {
+        Ok(told) => {
+            for copy in copies.iter().filter(|c| plain.contains(&c.instruction)) {
+                let mut cause = told.get(&copy.instruction).cloned().unwrap_or_else(|| Cause {
+                    copy: copy.instruction,
+                    words: vec!["Copy insertion does not ask for it: another pass made it.".to_owned()],
+                    removes: Vec::new(),
+                });
+                if copy.in_place {
+                    cause.words.push(IN_PLACE.to_owned());
+                }
+                out.push(cause);
+            }
+            (out, None)
         }
+        Err(why) => (out, Some(why)),
+    }
+}
+
+const IN_PLACE: &str = "It stands where its source stands, so that nothing is moved and nothing is lost.";
+
+/// The stories of plain copies. The pass is run on the module without its copies, if it then makes the same ones; else on
+/// the module as it is; and what it takes out there it makes again, or not, on the module without those.
+fn told_by_the_pass(
+    program: &Program,
+    plain: &[InstructionId],
+) -> Result<FxHashMap<InstructionId, Cause>, String> {
+    let Program { module, facts, .. } = program;
+    let options = Options::default();
+    let mut by_name: FxHashMap<(&str, &str), InstructionId> = FxHashMap::default();
+    for id in plain {
+        let home = module.computation_name(module.instruction(*id).computation);
+        by_name.insert((home, module.name_of(*id)), *id);
+    }
+    let mut out: FxHashMap<InstructionId, Cause> = FxHashMap::default();
+    let mut tell = |run: &Retraced, only: Option<&[(InstructionId, usize)]>| {
+        let Retraced { module: before, orders, outcome } = run;
+        let trials = (MOST_WORK / before.instructions.len().max(1)).min(256);
+        let suggestions = suggest_within(before, orders, &facts.target, options, outcome, trials);
+        let home = |i: InstructionId| {
+            let computation = outcome.history.instruction(i).computation;
+            outcome.history.computation_name(computation)
+        };
+        for (i, (story, removes)) in outcome.copies.iter().zip(&suggestions).enumerate() {
+            if story.fate != Fate::Stayed {
+                continue;
+            }
+            let removes: Vec<String> = removes.iter().map(|s| words::suggestion(before, s)).collect();
+            let told: Vec<InstructionId> = match only {
+                Some(only) => only.iter().filter(|(_, s)| *s == i).map(|(old, _)| *old).collect(),
+                None => std::iter::once(&story.copy)
+                    .chain(&story.in_place_of)
+                    .filter_map(|c| by_name.get(&(home(*c), outcome.history.name_of(*c))).copied())
+                    .collect(),
+            };
+            for copy in told {
+                let words = story_lines(outcome, story, module.name_of(copy));
+                out.entry(copy).or_insert(Cause { copy, words, removes: removes.clone() });
+            }
+        }
+    };
+    let first = retrace(module, &facts.orders, &facts.target, options).map_err(|e| e.describe(module))?;
+    tell(&first, None);
+    let open: Vec<InstructionId> = needless(&first.outcome)
+        .into_iter()
+        // Where the pass takes copies out, it was run on the module as it is, so numbers are the same.
+        .filter(|i| plain.contains(i))
+        .collect();
+    if !open.is_empty()
+        && let Some((second, found)) = retrace_without(module, &facts.target, options, &open)
+    {
+        tell(&second, Some(&found));
     }
     Ok(out)
 }
 
-fn causes_of(module: &Module, outcome: &Outcome, story: &CopyStory, removes: &[Suggestion]) -> Vec<Cause> {
-    let lines: Vec<String> =
-        words::story(&outcome.history, story).lines().skip(1).map(|l| l.trim().to_owned()).collect();
-    let removes: Vec<String> = removes.iter().map(|s| words::suggestion(module, s)).collect();
-    // The story is that of a copy the pass made in place of those that stood there, or of one that stood there.
-    let mut stood: Vec<InstructionId> = story.in_place_of.clone();
-    stood.push(story.copy);
-    stood
-        .into_iter()
-        .filter(|i| i.index() < module.instructions.len())
-        .map(|copy| Cause { copy, words: lines.clone(), removes: removes.clone() })
-        .collect()
+/// A story without its title, and without what is said of the copy's own work.
+fn story_lines(outcome: &Outcome, story: &CopyStory, name: &str) -> Vec<String> {
+    let own = format!("Does the work of {name}, which the module had already.");
+    let text = words::story(&outcome.history, story);
+    text.lines().skip(1).map(str::trim).filter(|l| *l != own).map(str::to_owned).collect()
+}
+
+/// What is needed to tell of a copy from the program alone.
+struct Told<'a> {
+    program: &'a Program,
+    /// By instruction: those that have it as an operand.
+    users: FxHashMap<InstructionId, Vec<InstructionId>>,
+    /// What the widened copies take together.
+    together: Option<String>,
+}
+
+impl Told<'_> {
+    /// What the program itself tells of a copy that changes what it copies.
+    fn by_program(&self, copy: &Copy) -> Option<Cause> {
+        let Program { module, facts, .. } = self.program;
+        let (part, source, operand) = copied(module, copy.instruction)?;
+        let result = module.instruction(copy.instruction).shape;
+        let result = module.shapes.subshapes(result).get(part as usize)?.shape;
+        let name = |i: InstructionId| module.name_of(i).to_owned();
+        let readers = self.readers(copy.instruction);
+        let is_result = |i: InstructionId| i == module.root(module.entry);
+        let is_given_back = is_result(copy.instruction) || readers.iter().any(|r| is_result(*r));
+        let names: Vec<String> = readers.iter().map(|i| name(*i)).collect();
+        let who = match readers.len() {
+            0 if is_given_back => "the result is".to_owned(),
+            0 => "nobody reads".to_owned(),
+            1 => format!("{} reads", names[0]),
+            _ => format!("{} read", list(&names, 3)),
+        };
+        let (from, to) = (module.shapes.long(source), module.shapes.long(result));
+        let mut words = Vec::new();
+        let mut removes = Vec::new();
+        match copy.kind {
+            CopyKind::Plain => return None,
+            CopyKind::Relayout | CopyKind::Retile => {
+                words.push(format!("{} gives {from}, and {who} {to}.", name(operand)));
+                removes.push(match copy.argument {
+                    Some(n) => format!("hand over argument {n} laid out as {to}"),
+                    None if is_given_back => {
+                        format!("let the output be laid out as {from}, as {} gives it", name(copy.of))
+                    }
+                    None => format!("let {} give {to} at once, or its readers take {from}", name(copy.of)),
+                });
+            }
+            CopyKind::Widening => {
+                words.push(format!(
+                    "Argument {} comes as {from}, and {who} {to}.",
+                    copy.argument.unwrap_or(0)
+                ));
+                words.extend(self.together.clone());
+                removes.push(format!(
+                    "hand argument {} over with wider elements, which needs the bytes all the time, or convert it inside what reads it",
+                    copy.argument.unwrap_or(0)
+                ));
+            }
+            CopyKind::Transfer => {
+                let space = |s: ShapeId| format!("memory space {}", module.shapes.memory_space(s));
+                let when = readers
+                    .iter()
+                    .filter_map(|r| facts.clock.time(*r).map(|t| t.0))
+                    .min()
+                    .map(|t| format!(" (first at step {t})"))
+                    .unwrap_or_default();
+                words.push(if module.attribute(copy.instruction, "cross_program_prefetch_index").is_some() {
+                    format!(
+                        "Fetched before the program starts, from {} into {}, where {who} it{when}.",
+                        space(source),
+                        space(result)
+                    )
+                } else {
+                    format!("Goes from {} to {}, where {who} it{when}.", space(source), space(result))
+                });
+            }
+        }
+        if copy.in_place {
+            words.push(IN_PLACE.to_owned());
+        }
+        Some(Cause { copy: copy.instruction, words, removes })
+    }
+
+    /// Who reads the data of an instruction: through bitcasts, the end of a transfer and elements of a tuple.
+    fn readers(&self, id: InstructionId) -> Vec<InstructionId> {
+        let module = &self.program.module;
+        let passes_on = |i: InstructionId| {
+            matches!(
+                module.instruction(i).opcode,
+                Opcode::Bitcast | Opcode::CopyDone | Opcode::GetTupleElement
+            )
+        };
+        let mut open = vec![id];
+        let mut out = Vec::new();
+        while let Some(at) = open.pop() {
+            for user in self.users.get(&at).into_iter().flatten() {
+                if passes_on(*user) {
+                    open.push(*user);
+                } else if !out.contains(user) {
+                    out.push(*user);
+                }
+            }
+        }
+        out.sort_unstable();
+        out
+    }
+}
+
+fn users(module: &Module) -> FxHashMap<InstructionId, Vec<InstructionId>> {
+    let mut out: FxHashMap<InstructionId, Vec<InstructionId>> = FxHashMap::default();
+    for id in module.instruction_ids() {
+        for operand in module.operands(id) {
+            out.entry(*operand).or_default().push(id);
+        }
+    }
+    out
+}
+
+/// What the widened copies take together when most of them are there, and what they would take if each were made where it
+/// is first read.
+fn together(study: &Study, all: &[Copy]) -> Option<String> {
+    let mut now: Vec<(u32, u32, u64)> = Vec::new();
+    let mut late: Vec<(u32, u32, u64)> = Vec::new();
+    for row in all.iter().filter(|c| c.kind == CopyKind::Widening).filter_map(|c| c.row) {
+        let (start, end) = study.rows[row].range?;
+        let first = hold(study, row)?.first_use.map_or(end, |(_, step)| step);
+        now.push((start, end, study.rows[row].size));
+        // Made by the instruction just before the one that reads it.
+        late.push((first.saturating_sub(1).max(start), end, study.rows[row].size));
+    }
+    let (count, bytes) = most_alive(&now);
+    let (few, fewer) = most_alive(&late);
+    (count > 1 && fewer < bytes).then(|| {
+        format!(
+            "{count} widened copies of arguments are there at once, {}; made one by one, each just before it is first read, at most {few} would be, {}.",
+            both(bytes),
+            both(fewer)
+        )
+    })
+}
+
+/// The number and the bytes of the ranges, both ends included, that are alive where most bytes are.
+fn most_alive(ranges: &[(u32, u32, u64)]) -> (usize, u64) {
+    let at = |step: u32| {
+        let alive = ranges.iter().filter(|(from, to, _)| (*from..=*to).contains(&step));
+        alive.fold((0, 0u64), |(n, bytes), r| (n + 1, bytes.saturating_add(r.2)))
+    };
+    ranges.iter().map(|r| at(r.0)).max_by_key(|(n, bytes)| (*bytes, *n)).unwrap_or_default()
 }

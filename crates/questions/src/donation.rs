@@ -2,6 +2,7 @@
 
 use crate::hold::value_at;
 use crate::study::{Program, Role, Study};
+use assigner::words::{bytes, list};
 use hlo::{Alias, AliasKind, InstructionId, Module, Opcode, ShapeId, ShapeIndex};
 use std::collections::{HashMap, HashSet};
 
@@ -106,6 +107,72 @@ pub struct Donation {
     pub taken: u64,
     /// Bytes of outputs that could stand in arguments that are not donated, each argument and output once.
     pub could_save: u64,
+}
+
+impl WhyNot {
+    /// In words: what the output does instead; `own` is the argument's number of bytes.
+    #[must_use]
+    pub fn words(self, own: u64) -> String {
+        match self {
+            Self::HasAnother => "stands in another argument".to_owned(),
+            Self::Bytes(n) if n < own => format!("takes {} only", bytes(n)),
+            Self::Bytes(n) => format!("takes {}", bytes(n)),
+            Self::Shape => "has another shape or type, though as many bytes".to_owned(),
+            Self::Sharding => "has another sharding".to_owned(),
+            Self::Nothing => "would fit".to_owned(),
+        }
+    }
+}
+
+impl Argument {
+    /// What became of it, in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match &self.state {
+            State::Taken { output, kind } => {
+                let kind = if *kind == AliasKind::Must { "must" } else { "may" };
+                format!("taken by output {output} ({kind} alias)")
+            }
+            State::NotTaken(why) if why.is_empty() => "offered, but there is no output".to_owned(),
+            State::NotTaken(why) => {
+                let why: Vec<String> =
+                    why.iter().map(|(o, w)| format!("{o} {}", w.words(self.bytes))).collect();
+                format!("offered, and nobody took it: output {}", list(&why, 6))
+            }
+            State::NotOffered(fits) if fits.is_empty() => {
+                "not donated; no free output has its size".to_owned()
+            }
+            State::NotOffered(fits) => {
+                let fits: Vec<String> = fits.iter().map(ToString::to_string).collect();
+                format!("not donated; output {} could stand there", list(&fits, 4))
+            }
+        }
+    }
+}
+
+impl Extra {
+    /// In words, as what follows upon the state of the argument. Needs the study that the table is of.
+    #[must_use]
+    pub fn words(&self, study: &Study) -> String {
+        let name = |id: InstructionId| study.program.as_ref().map_or("", |p| p.module.name_of(id));
+        match self {
+            Self::CopiedAtTheEnd { copy, from, bytes: n } => format!(
+                "yet the output is computed in {} of work space ({}) and copied there by {}",
+                bytes(*n),
+                study.rows[*from].name,
+                name(*copy)
+            ),
+            Self::Saved { copy, reader, bytes: n, inside } => {
+                let reader = reader.map(|r| format!(", which {} reads last", name(r))).unwrap_or_default();
+                let inside = inside.map(|p| format!(", in the memory of argument {p}")).unwrap_or_default();
+                format!(
+                    "it is still wanted when it is written over: {} saves it{inside}, {}{reader}",
+                    name(*copy),
+                    bytes(*n)
+                )
+            }
+        }
+    }
 }
 
 /// The donation table. Needs the program.

@@ -13,7 +13,7 @@
 //! | what does padding cost | [`padding`] |
 //! | what is copied, why, and what would remove it | [`copies()`], [`causes`] |
 //! | was my donation used | [`donation()`] |
-//! | would another packing fit | [`fits`] |
+//! | would another packing fit, and on which device | [`fits`], [`device_words`] |
 //! | what differs between XLA's assignment and ours | [`rerun()`] |
 //! | what differs between two of them | [`compare()`] |
 //! | the least program that shows a refused sharing | [`reduce()`] |
@@ -28,6 +28,7 @@ mod cover;
 mod donation;
 mod fit;
 mod hold;
+mod limits;
 mod notes;
 mod origin;
 mod padding;
@@ -43,6 +44,7 @@ pub use copies::{Cause, Copy, CopyKind, causes, copies};
 pub use donation::{Argument, Donation, Extra, Output, State, WhyNot, donation};
 pub use fit::{Fit, Verdict, fits};
 pub use hold::{Hold, Repeated, Until, hold};
+pub use limits::{DEVICES, Device, device_words};
 pub use notes::{Note, Number, cautions, notes, numbers};
 pub use origin::{Frames, Origin, Phase, origin, without_numbers};
 pub use padding::{Padded, Padding, padding};

@@ -4,6 +4,7 @@ use crate::copies::{Copy, CopyKind, copies};
 use crate::donation::{Donation, Extra, State, donation};
 use crate::fit::fits;
 use crate::hold::hold;
+use crate::limits::{device_words, is_tpu, tpu_alive, tpu_temp};
 use crate::origin::Phase;
 use crate::padding::padding;
 use crate::peak::{Peak, SpacePeak, groups};
@@ -51,6 +52,7 @@ pub fn notes(study: &Study, peak: &Peak) -> Vec<Note> {
     of_copies(study, &all, least, &mut out);
     padded(study, &mut out);
     lost(study, peak, &mut out);
+    devices(study, peak, &mut out);
     constants(study, least, &mut out);
     of_program(study, peak, &all, &mut out);
     sort(&mut out);
@@ -436,7 +438,7 @@ fn of_copies(study: &Study, all: &[Copy], least: u64, out: &mut Vec<Note>) {
 }
 
 fn padded(study: &Study, out: &mut Vec<Note>) {
-    if study.backend != Some(Backend::Tpu) {
+    if !is_tpu(study) {
         return;
     }
     let all = padding(study);
@@ -499,6 +501,18 @@ fn lost(study: &Study, peak: &Peak, out: &mut Vec<Note>) {
             rows: Vec::new(),
             instructions: Vec::new(),
         });
+    }
+}
+
+/// Devices of the TPU that have too little memory.
+fn devices(study: &Study, peak: &Peak, out: &mut Vec<Note>) {
+    if !is_tpu(study) {
+        return;
+    }
+    for f in fits(study, peak) {
+        let Some(words) = device_words(&f) else { continue };
+        let bytes = f.fixed.saturating_add(f.temp);
+        out.push(Note { name: "device-limits", bytes, words, rows: Vec::new(), instructions: Vec::new() });
     }
 }
 
@@ -686,7 +700,7 @@ pub struct Number {
 /// The numbers of `memory_analysis` as the assignment tells them, and those that are often misread.
 #[must_use]
 pub fn numbers(study: &Study, peak: &Peak) -> Vec<Number> {
-    let is_tpu = study.backend == Some(Backend::Tpu);
+    let is_tpu = is_tpu(study);
     // The TPU's numbers are those of its main memory.
     let of = |wanted: &dyn Fn(&crate::study::Slab) -> bool| {
         crate::peak::sum(
@@ -712,8 +726,12 @@ pub fn numbers(study: &Study, peak: &Peak) -> Vec<Number> {
         },
         Number {
             name: "temp_size_in_bytes",
-            bytes: temp,
-            words: "the temporaries' allocations, packing loss included; `peak` takes them apart",
+            bytes: if is_tpu { tpu_temp(study) } else { temp },
+            words: if is_tpu {
+                "the temporaries of main memory, packing loss included, up to the next 16 KiB; fast memory and tables of pointers are left out"
+            } else {
+                "the temporaries' allocations, packing loss included; `peak` takes them apart"
+            },
         },
         Number {
             name: "total",
@@ -726,6 +744,14 @@ pub fn numbers(study: &Study, peak: &Peak) -> Vec<Number> {
             name: "peak_memory_in_bytes",
             bytes: peak.total.saturating_sub(temp).saturating_sub(of(&|s| s.role == Role::ThreadLocal)),
             words: "on the CPU it leaves the temporaries out: it is no peak",
+        });
+    }
+    if is_tpu && let Some(alive) = tpu_alive(study) {
+        let fixed = of(&|s| matches!(s.role, Role::Argument | Role::Output));
+        out.push(Number {
+            name: "peak_memory_in_bytes",
+            bytes: fixed.saturating_add(alive),
+            words: "arguments, outputs, and what is alive together at most in one memory space, be it the fast one, without packing loss: to some KiB; the main memory that is needed can be less or more",
         });
     }
     out

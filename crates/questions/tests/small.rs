@@ -162,6 +162,54 @@ fn copies_by_kind_and_count() {
     assert!(kinds.contains(&("r", CopyKind::Plain, None)), "{kinds:?}");
 }
 
+/// What copy insertion did not make has its cause in who reads it.
+#[test]
+fn copies_that_change_their_source_say_for_whom() {
+    let s = entry(
+        "",
+        "  w = bf16[64,32]{1,0} parameter(0)
+  v = bf16[64,32]{1,0} parameter(1)
+  wide = f32[64,32]{1,0} convert(w)
+  wider = f32[64,32]{1,0} convert(v)
+  one = f32[64,32]{1,0} negate(wide)
+  two = f32[64,32]{1,0} negate(one)
+  three = f32[64,32]{1,0} negate(two)
+  four = f32[64,32]{1,0} add(three, wider)
+  turned = f32[64,32]{0,1} copy(four)
+  five = f32[64,32]{0,1} negate(turned)
+  ROOT last = f32[64,32]{1,0} copy(five)",
+    );
+    let copies = questions::copies(&s);
+    let (causes, unknown) = questions::causes(&s, &copies);
+    assert_eq!(unknown, None);
+    let of = |text: &str| {
+        let found = causes.iter().find(|c| name(&s, c.copy) == text).expect("a cause");
+        (found.words.join(" "), found.removes.join(" "))
+    };
+    assert_eq!(
+        of("turned"),
+        (
+            "four gives f32[64,32]{1,0}, and five reads f32[64,32]{0,1}.".to_owned(),
+            "let four give f32[64,32]{0,1} at once, or its readers take f32[64,32]{1,0}".to_owned()
+        )
+    );
+    let (words, removes) = of("wider");
+    assert!(
+        words.starts_with("Argument 1 comes as bf16[64,32]{1,0}, and four reads f32[64,32]{1,0}."),
+        "{words}"
+    );
+    assert!(
+        words.contains(
+            "2 widened copies of arguments are there at once, 16,384 B (16.0 KiB); made one by one"
+        ) && words.ends_with("at most 1 would be, 8,192 B (8.0 KiB)."),
+        "{words}"
+    );
+    assert!(removes.starts_with("hand argument 1 over with wider elements"), "{removes}");
+    let (words, removes) = of("last");
+    assert!(words.ends_with("and the result is f32[64,32]{1,0}."), "{words}");
+    assert_eq!(removes, "let the output be laid out as f32[64,32]{0,1}, as five gives it");
+}
+
 #[test]
 fn every_argument_has_a_story() {
     let s = entry(

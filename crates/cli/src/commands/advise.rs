@@ -4,7 +4,7 @@ use crate::commands::peak::notes_in_json;
 use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::{Answer, Failure, say, shown};
 use assigner::words::{both, grouped};
-use questions::{Change, Effort, advise};
+use questions::{Change, CopyKind, Effort, advise};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -38,8 +38,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let effort = Effort { trials: arguments.trials, ..Effort::default() };
     let found = advise(&study, effort, &mut |_, _| true);
     // What would let copies go, as copy insertion sees it: moves that no single change above makes.
+    let mut copies = questions::copies(&study);
+    copies.retain(|c| c.kind == CopyKind::Plain);
     let mut removes: Vec<String> =
-        questions::causes(&study).unwrap_or_default().into_iter().flat_map(|c| c.removes).collect();
+        questions::causes(&study, &copies).0.into_iter().flat_map(|c| c.removes).collect();
     removes.sort();
     removes.dedup();
     if arguments.json {

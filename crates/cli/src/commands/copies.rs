@@ -1,13 +1,14 @@
 //! `bufferscope copies MODULE [--stage STAGE] [--region-analysis] [--explain [--json]]`
 
 use crate::input::{AssignmentArguments, ModuleArguments, Unanalysed};
-use crate::{Answer, Failure, say};
+use crate::{Answer, Failure, say, shown};
 use assigner::words::both;
 use copy_insertion::{
     Change, Clash, CopyStory, Fate, Late, Options, Outcome, Place, Refusal, RegionAnalysis, Retraced, Rule,
     Stage, Suggestion, Until, insert_copies, needless, retrace, suggest, words,
 };
 use hlo::Module;
+use questions::CopyKind;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -82,10 +83,9 @@ fn present(arguments: &Arguments) -> Result<Answer, Failure> {
     };
     let module = &program.module;
     let copies = questions::copies(&study);
-    let causes = questions::causes(&study);
-    let cause = |id| causes.as_ref().ok().and_then(|all| all.iter().find(|c| c.copy == id));
-    let written = |c: &questions::Copy| c.bytes.saturating_mul(c.runs.unwrap_or(1));
-    let sum = copies.iter().fold(0u64, |n, c| n.saturating_add(written(c)));
+    let (causes, unknown) = questions::causes(&study, &copies);
+    let cause = |id| causes.iter().find(|c| c.copy == id);
+    let sum = copies.iter().fold(0u64, |n, c| n.saturating_add(c.written()));
     if arguments.json {
         let list: Vec<Value> = copies
             .iter()
@@ -98,6 +98,8 @@ fn present(arguments: &Arguments) -> Result<Answer, Failure> {
                     "kind": c.kind.words(),
                     "bytes": c.bytes,
                     "runs": c.runs,
+                    "written": c.written(),
+                    "in_place": c.in_place,
                     "shape": module.shapes.long(module.instruction(c.instruction).shape),
                     "cause": cause.map(|c| &c.words),
                     "removed_by": cause.map(|c| &c.removes),
@@ -107,7 +109,7 @@ fn present(arguments: &Arguments) -> Result<Answer, Failure> {
         let out = json!({
             "copies": list,
             "bytes": sum,
-            "causes_unknown": causes.as_ref().err(),
+            "causes_unknown": unknown,
         });
         return say(&format!("{out}\n"));
     }
@@ -116,13 +118,16 @@ fn present(arguments: &Arguments) -> Result<Answer, Failure> {
         if copies.len() == 1 { "1 copy writes".to_owned() } else { format!("{} copies write", copies.len()) },
         both(sum)
     );
-    if let Err(why) = &causes {
-        _ = writeln!(out, "Why they are there cannot be told: {why}.");
+    if let Some(why) = &unknown {
+        _ = writeln!(
+            out,
+            "Why the plain ones are there cannot be told by running copy insertion again: {why}."
+        );
     }
     for c in &copies {
         let times = match c.runs {
             Some(1) => String::new(),
-            Some(n) => format!(", {n} times"),
+            Some(n) => format!(", {n} times: {}", both(c.bytes.saturating_mul(n))),
             None => ", as often as its loop runs".to_owned(),
         };
         let argument = c.argument.map(|n| format!(" (argument {n})")).unwrap_or_default();
@@ -141,9 +146,15 @@ fn present(arguments: &Arguments) -> Result<Answer, Failure> {
             for line in &cause.removes {
                 _ = writeln!(out, "  It would go if you {line}.");
             }
+            if cause.removes.is_empty() && c.kind == CopyKind::Plain && !c.in_place {
+                out.push_str("  No single change that was tried lets it go.\n");
+            }
         }
     }
-    say(&out)
+    if copies.iter().any(|c| c.kind == CopyKind::Transfer) {
+        out.push_str("\nWhich values are transferred, and when, is up to memory space assignment: `bufferscope memory-space`.\n");
+    }
+    say(&shown(&out))
 }
 
 fn in_words(module: &Module, outcome: &Outcome, stayed: &[(&CopyStory, &Vec<Suggestion>)]) -> String {

@@ -2,7 +2,7 @@
 
 use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::{Answer, Failure, say, shown};
-use assigner::words::{both, bytes, list};
+use assigner::words::{both, bytes};
 use hlo::{AliasKind, ShapeIndex};
 use questions::{Donation, Extra, State, Study, WhyNot};
 use serde_json::{Value, json};
@@ -43,58 +43,8 @@ fn index(i: &ShapeIndex) -> String {
     if i.is_root() { String::new() } else { i.to_string() }
 }
 
-fn why_words(why: WhyNot, own: u64) -> String {
-    match why {
-        WhyNot::HasAnother => "stands in another argument".to_owned(),
-        WhyNot::Bytes(n) if n < own => format!("takes {} only", bytes(n)),
-        WhyNot::Bytes(n) => format!("takes {}", bytes(n)),
-        WhyNot::Shape => "has another shape or type, though as many bytes".to_owned(),
-        WhyNot::Sharding => "has another sharding".to_owned(),
-        WhyNot::Nothing => "would fit".to_owned(),
-    }
-}
-
 fn name(study: &Study, id: hlo::InstructionId) -> &str {
     study.program.as_ref().map_or("", |p| p.module.name_of(id))
-}
-
-fn state_words(own: u64, state: &State) -> String {
-    match state {
-        State::Taken { output, kind } => {
-            let kind = if *kind == AliasKind::Must { "must" } else { "may" };
-            format!("taken by output {output} ({kind} alias)")
-        }
-        State::NotTaken(why) if why.is_empty() => "offered, but there is no output".to_owned(),
-        State::NotTaken(why) => {
-            let why: Vec<String> = why.iter().map(|(o, w)| format!("{o} {}", why_words(*w, own))).collect();
-            format!("offered, and nobody took it: output {}", list(&why, 6))
-        }
-        State::NotOffered(fits) if fits.is_empty() => "not donated; no free output has its size".to_owned(),
-        State::NotOffered(fits) => {
-            let fits: Vec<String> = fits.iter().map(ToString::to_string).collect();
-            format!("not donated; output {} could stand there", list(&fits, 4))
-        }
-    }
-}
-
-fn extra_words(study: &Study, extra: &Extra) -> String {
-    match extra {
-        Extra::CopiedAtTheEnd { copy, from, bytes: n } => format!(
-            "yet the output is computed in {} of work space ({}) and copied there by {}",
-            bytes(*n),
-            study.rows[*from].name,
-            name(study, *copy)
-        ),
-        Extra::Saved { copy, reader, bytes: n, inside } => {
-            let reader = reader.map(|r| format!(", which {} reads last", name(study, r))).unwrap_or_default();
-            let inside = inside.map(|p| format!(", in the memory of argument {p}")).unwrap_or_default();
-            format!(
-                "it is still wanted when it is written over: {} saves it{inside}, {}{reader}",
-                name(study, *copy),
-                bytes(*n)
-            )
-        }
-    }
 }
 
 fn in_words(study: &Study, table: &Donation) -> String {
@@ -108,10 +58,10 @@ fn in_words(study: &Study, table: &Donation) -> String {
             a.name,
             a.shape.split('{').next().unwrap_or(""),
             bytes(a.bytes),
-            state_words(a.bytes, &a.state)
+            a.words()
         );
         for e in &a.extras {
-            _ = writeln!(out, "  {}", extra_words(study, e));
+            _ = writeln!(out, "  {}", e.words(study));
         }
     }
     for o in table.outputs.iter().filter(|o| o.takes.is_none()) {
@@ -170,7 +120,7 @@ fn in_json(study: &Study, table: &Donation) -> Value {
                         Extra::CopiedAtTheEnd { copy, bytes, .. } => ("copied-at-the-end", *copy, *bytes),
                         Extra::Saved { copy, bytes, .. } => ("saved", *copy, *bytes),
                     };
-                    json!({"kind": kind, "copy": name(study, copy), "bytes": bytes, "words": extra_words(study, e)})
+                    json!({"kind": kind, "copy": name(study, copy), "bytes": bytes, "words": e.words(study)})
                 })
                 .collect();
             json!({
@@ -184,7 +134,7 @@ fn in_json(study: &Study, table: &Donation) -> Value {
                 "kind": kind,
                 "outputs": reasons,
                 "extras": extras,
-                "words": state_words(a.bytes, &a.state),
+                "words": a.words(),
             })
         })
         .collect();
