@@ -3,6 +3,7 @@
 //! Data goes one way: the page asks ([`talk`]), the worker answers from what was opened ([`session`]), the page draws. All
 //! but the views knows no browser and is tested natively.
 
+pub mod address;
 mod compare;
 pub mod export;
 mod map;

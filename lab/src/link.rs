@@ -4,7 +4,7 @@ use crate::talk::{Answer, Ask, Message, Progress, Request};
 use js_sys::{Object, Reflect};
 use leptos::prelude::*;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast as _, JsValue};
@@ -19,6 +19,8 @@ struct State {
     is_ready: bool,
     ticket: u32,
     waiting: HashMap<u32, Then>,
+    /// Requests whose progress nobody is told of.
+    quiet: HashSet<u32>,
     unsent: Vec<JsValue>,
     heard: Option<Closure<dyn Fn(MessageEvent)>>,
     failed: Option<Closure<dyn Fn(ErrorEvent)>>,
@@ -65,10 +67,21 @@ impl Link {
             let message = event.data().as_string().and_then(|t| serde_json::from_str::<Message>(&t).ok());
             match message {
                 Some(Message::Ready) => link.ready(),
-                Some(Message::Progress { progress, .. }) => link.progress.set(Some(progress)),
+                Some(Message::Progress { ticket, progress }) => {
+                    let state = link.state();
+                    let state = state.borrow();
+                    if state.waiting.contains_key(&ticket) && !state.quiet.contains(&ticket) {
+                        link.progress.set(Some(progress));
+                    }
+                }
                 Some(Message::Answer { ticket, answer }) => {
                     let then = link.state().borrow_mut().waiting.remove(&ticket);
-                    let idle = link.state().borrow().waiting.is_empty();
+                    link.state().borrow_mut().quiet.remove(&ticket);
+                    let idle = {
+                        let state = link.state();
+                        let state = state.borrow();
+                        state.waiting.keys().all(|t| state.quiet.contains(t))
+                    };
                     if idle {
                         link.progress.set(None);
                     }
@@ -115,6 +128,7 @@ impl Link {
             worker.terminate();
         }
         state.waiting.clear();
+        state.quiet.clear();
         state.unsent.clear();
         state.is_ready = false;
     }
@@ -133,15 +147,42 @@ impl Link {
 
     /// Ends whatever is being done and begins anew.
     pub fn restart(self) {
+        self.renew();
+        self.generation.update(|g| *g += 1);
+    }
+
+    /// The same, for who tells the new worker himself what was opened.
+    pub fn renew(self) {
         self.end();
         self.progress.set(None);
         self.crashed.set(None);
-        self.generation.update(|g| *g += 1);
         self.start();
+    }
+
+    /// Ends a search with what it has found. It needs no answer.
+    pub fn stop(self) {
+        let state = self.state();
+        let state = state.borrow();
+        let message = Object::new();
+        if let (Some(worker), Ok(text)) =
+            (&state.worker, serde_json::to_string(&Request { ticket: 0, ask: Ask::Stop }))
+        {
+            _ = Reflect::set(&message, &"ask".into(), &text.into());
+            _ = worker.post_message(&message);
+        }
     }
 
     /// Asks; `files` are pairs of path and file that go beside the question.
     pub fn ask_with(self, ask: Ask, files: &JsValue, then: impl FnOnce(Answer) + 'static) {
+        self.send(ask, files, false, then);
+    }
+
+    /// The same without a word of how far it is: what was there already is told again.
+    pub fn ask_quietly(self, ask: Ask, files: &JsValue, then: impl FnOnce(Answer) + 'static) {
+        self.send(ask, files, true, then);
+    }
+
+    fn send(self, ask: Ask, files: &JsValue, is_quiet: bool, then: impl FnOnce(Answer) + 'static) {
         if self.state().borrow().worker.is_none() {
             self.restart();
         }
@@ -154,6 +195,9 @@ impl Link {
         _ = Reflect::set(&message, &"ask".into(), &text.into());
         _ = Reflect::set(&message, &"files".into(), files);
         state.waiting.insert(ticket, Box::new(then));
+        if is_quiet {
+            state.quiet.insert(ticket);
+        }
         match (&state.worker, state.is_ready) {
             (Some(worker), true) => _ = worker.post_message(&message),
             _ => state.unsent.push(message.into()),

@@ -156,8 +156,28 @@ pub struct Frame {
     pub height: usize,
     /// Four bytes a pixel.
     pub pixels: Vec<u8>,
-    /// Density of what is smaller than a pixel: red, green, blue and share, as differences along a row.
-    thin: Vec<[f32; 4]>,
+    /// Density of what is smaller than a pixel: red, green, blue and share of each pixel as whole numbers, by their
+    /// differences along rows and columns. A band changes it at its corners only, however long its edges are, and whole
+    /// numbers cancel exactly.
+    thin: Vec<[u32; 4]>,
+    /// Was anything put into it?
+    is_thin: bool,
+}
+
+/// Parts of a pixel in which density is counted, to the right and downwards. Squared, times a colour and sixty bands on each
+/// other, they fit into 32 bits.
+const PARTS: i64 = 512;
+
+/// How much of each pixel a stretch of a line takes, as differences in parts of a pixel: at most four places at which that
+/// changes, which add up to nothing. What is there at all takes a part.
+fn changes(from: f64, to: f64, most: usize) -> impl Iterator<Item = (usize, i32)> + Clone {
+    let from = (from * PARTS as f64).round() as i64;
+    let to = ((to * PARTS as f64).round() as i64).max(from + 1);
+    let split = |at: i64| ((at / PARTS) as usize, (at % PARTS) as i32);
+    let ((a, head), (b, tail)) = (split(from), split(to));
+    let whole = PARTS as i32;
+    let all = [(a, whole - head), (a + 1, head), (b, tail - whole), (b + 1, -tail)];
+    all.into_iter().filter(move |(at, by)| *at <= most && *by != 0)
 }
 
 fn mix(a: [u8; 3], b: [u8; 3], share: f32) -> [u8; 3] {
@@ -169,13 +189,15 @@ impl Frame {
     /// Makes room, and paints everything in one colour.
     pub fn clear(&mut self, width: usize, height: usize, colour: [u8; 3]) {
         (self.width, self.height) = (width, height);
-        self.pixels.clear();
-        self.pixels.reserve(width * height * 4);
-        for _ in 0..width * height {
-            self.pixels.extend_from_slice(&[colour[0], colour[1], colour[2], 255]);
+        self.pixels.resize(width * height * 4, 0);
+        let pixel = [colour[0], colour[1], colour[2], 255];
+        self.pixels.as_chunks_mut::<4>().0.fill(pixel);
+        let corners = (width + 1) * (height + 1);
+        if self.is_thin || self.thin.len() != corners {
+            self.thin.clear();
+            self.thin.resize(corners, [0; 4]);
+            self.is_thin = false;
         }
-        self.thin.clear();
-        self.thin.resize((width + 1) * height, [0.0; 4]);
     }
 
     /// The colour of a pixel.
@@ -191,56 +213,55 @@ impl Frame {
     }
 
     fn rectangle(&mut self, (x0, y0): (usize, usize), (x1, y1): (usize, usize), colour: [u8; 3]) {
+        let x1 = x1.min(self.width);
+        if x0 >= x1 {
+            return;
+        }
+        let pixel = [colour[0], colour[1], colour[2], 255];
         for y in y0..y1.min(self.height) {
-            for x in x0..x1.min(self.width) {
-                self.set(x, y, colour);
-            }
+            let row = y * self.width;
+            self.pixels[(row + x0) * 4..(row + x1) * 4].as_chunks_mut::<4>().0.fill(pixel);
         }
     }
 
-    /// Adds density between two places of a row.
-    fn density(&mut self, y: usize, x0: f64, x1: f64, share: f32, colour: [u8; 3]) {
-        let row = y * (self.width + 1);
-        let mut add = |from: usize, to: usize, share: f32| {
-            let part = [
-                f32::from(colour[0]) * share,
-                f32::from(colour[1]) * share,
-                f32::from(colour[2]) * share,
-                share,
-            ];
-            for (i, part) in part.iter().enumerate() {
-                self.thin[row + from][i] += part;
-                self.thin[row + to][i] -= part;
+    /// Adds the density of a rectangle.
+    fn density(&mut self, x: (f64, f64), y: (f64, f64), colour: [u8; 3]) {
+        self.is_thin = true;
+        let colour = colour.map(u32::from);
+        for (row, down) in changes(y.0, y.1, self.height) {
+            for (column, right) in changes(x.0, x.1, self.width) {
+                let share = (down * right) as u32;
+                let cell = &mut self.thin[row * (self.width + 1) + column];
+                for (i, c) in colour.into_iter().enumerate() {
+                    cell[i] = cell[i].wrapping_add(share.wrapping_mul(c));
+                }
+                cell[3] = cell[3].wrapping_add(share);
             }
-        };
-        let (a, b) = (x0.floor() as usize, x1.floor() as usize);
-        if a == b {
-            add(a, a + 1, share * (x1 - x0) as f32);
-            return;
-        }
-        add(a, a + 1, share * (1.0 - x0.fract()) as f32);
-        if a + 1 < b {
-            add(a + 1, b, share);
-        }
-        if x1.fract() > 0.0 && b < self.width {
-            add(b, b + 1, share * x1.fract() as f32);
         }
     }
 
     /// Puts the density onto the pixels.
     fn settle(&mut self) {
+        if !self.is_thin {
+            return;
+        }
+        // What stands above is summed up by column, what stands before by row.
+        let full = (PARTS * PARTS) as f64;
+        let mut above = vec![[0u32; 4]; self.width];
         for y in 0..self.height {
-            let mut sum = [0.0f32; 4];
-            for x in 0..self.width {
+            let mut sum = [0u32; 4];
+            for (x, above) in above.iter_mut().enumerate() {
                 let change = self.thin[y * (self.width + 1) + x];
-                for (sum, change) in sum.iter_mut().zip(change) {
-                    *sum += change;
+                for i in 0..4 {
+                    above[i] = above[i].wrapping_add(change[i]);
+                    sum[i] = sum[i].wrapping_add(above[i]);
                 }
-                let share = sum[3];
-                if share > 1e-3 {
-                    let colour = [0, 1, 2].map(|i| (sum[i] / share).clamp(0.0, 255.0).round() as u8);
+                if sum[3] > 0 {
+                    let share = f64::from(sum[3]);
+                    let colour =
+                        [0, 1, 2].map(|i| (f64::from(sum[i]) / share).clamp(0.0, 255.0).round() as u8);
                     // What is there at all is seen, if faintly.
-                    let now = mix(self.at(x, y), colour, share.clamp(0.18, 1.0));
+                    let now = mix(self.at(x, y), colour, (share / full).clamp(0.18, 1.0) as f32);
                     self.set(x, y, now);
                 }
             }
@@ -302,11 +323,7 @@ pub fn draw(
                 frame.rectangle((px1.saturating_sub(1), py0), (px1, py1), line);
             }
         } else {
-            let (first, last) = (cy0.floor() as usize, (cy1.ceil() as usize).min(height));
-            for y in first..last {
-                let share = cy1.min(y as f64 + 1.0) - cy0.max(y as f64);
-                frame.density(y, cx0, cx1.min(w - 1e-6), share as f32, line);
-            }
+            frame.density((cx0, cx1), (cy0, cy1), line);
         }
     }
     frame.settle();
@@ -532,6 +549,35 @@ mod tests {
             let red = frame.at(25, y)[0];
             assert!((45..=55).contains(&red), "half of 100, not {red}, in row {y}");
         }
+    }
+
+    #[test]
+    fn density_costs_no_more_for_long_edges_and_adds_up() {
+        // Steps far narrower than a pixel, of every height: together they fill the map, wherever they begin.
+        let mut random = random();
+        let (steps, size) = (30_000u32, 5_000u64);
+        let bands: Vec<_> = (0..steps)
+            .flat_map(|s| {
+                let cut = 1 + random(size - 1);
+                [(s, s, 0, cut), (s, s, cut, size - cut)]
+            })
+            .collect();
+        let map = map_of(&bands, size, steps - 2);
+        let layout = Layout::new(&map, Shown::All);
+        let mut frame = Frame::default();
+        let whole = Window::whole(&map, &layout);
+        for window in [whole, whole.zoomed(&whole, (0.3, 0.7), (0.4, 0.13))] {
+            draw(&mut frame, (97, 61), &map, &layout, &window, &palette(), Marks::default());
+            for (x, y) in (0..96).flat_map(|x| (0..60).map(move |y| (x, y))) {
+                assert!(frame.at(x, y)[0].abs_diff(100) <= 1, "{:?} at {x}, {y}", frame.at(x, y));
+            }
+        }
+        // Nothing is left of it for the next frame.
+        let one = map_of(&[(2, 4, 50, 50)], 100, 9);
+        let layout = Layout::new(&one, Shown::All);
+        let window = Window::whole(&one, &layout);
+        draw(&mut frame, (97, 61), &one, &layout, &window, &palette(), Marks::default());
+        assert_eq!(frame.at(3, 3), [0, 0, 0]);
     }
 
     #[test]

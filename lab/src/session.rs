@@ -10,7 +10,7 @@ use crate::talk::{
 };
 use crate::text::{cut, cut_line, pattern};
 use crate::topics;
-use crate::{compare, export, trial};
+use crate::{address, compare, export, trial};
 use analysis::{Backend, Facts, Orders, Target, ValueId};
 use assigner::Decision;
 use assigner::words::{self, binary, both, grouped};
@@ -27,20 +27,32 @@ pub struct Session {
     opened: opening::Opened,
     list: Vec<ModuleLine>,
     chosen: Option<Current>,
+    /// Counted up with each module that is chosen.
+    epoch: u32,
 }
 
 /// A module that was read.
 struct Current {
+    /// Its number in the list.
+    module: u32,
     dump: Option<View>,
     ours: Option<View>,
     /// Ours, with what is being tried.
     tried: Option<View>,
-    /// What was advised last.
-    advice: Vec<questions::Advice>,
+    /// What trials are measured against, once one was made.
+    baseline: Option<questions::Baseline>,
+    /// The edits of what is being tried.
+    edits: Vec<Edit>,
     /// XLA's assignment, for what memory space assignment placed.
     placed: Option<dumps::read::BufferAssignmentFile>,
     headline: Vec<String>,
     text: Text,
+}
+
+/// A search for what would help most in the module that was chosen when it began.
+pub struct Advisor {
+    search: questions::Advisor,
+    epoch: u32,
 }
 
 /// An assignment with its peak.
@@ -132,6 +144,11 @@ impl Session {
             Ask::Try(trial) => self.try_out(&trial),
             Ask::Donations => self.donations(),
             Ask::Advise => self.advise(tell),
+            Ask::Hands { name, tried } => self.hands(&name, tried),
+            Ask::Link { sample, trial } => self.link(sample, trial),
+            Ask::Keep(trial) => self.keep(trial),
+            Ask::Check { source } => self.check(source),
+            Ask::Stop => Answer::Failed("Nothing is being searched for.".to_owned()),
             Ask::Export { source, what } => self.export(source, &what),
             Ask::Compare { source, module } => self.compare(source, module as usize),
             Ask::Reduce { a, b } => self.reduce(&a, &b, tell),
@@ -160,8 +177,22 @@ impl Session {
         }
     }
 
-    fn open(&mut self, blobs: Vec<Blob>, tell: Tell<'_>) -> Opened {
-        *self = Self::default();
+    fn open(&mut self, mut blobs: Vec<Blob>, tell: Tell<'_>) -> Opened {
+        *self = Self { epoch: self.epoch + 1, ..Self::default() };
+        let (mut kept, mut notes) = (None, Vec::new());
+        for blob in &mut blobs {
+            match address::read_file(&blob.bytes) {
+                Some(Ok((found, text))) => {
+                    let name = blob.name.trim_end_matches(".json");
+                    *blob = Blob::new(format!("{name}.txt"), text);
+                    kept = Some(found);
+                }
+                Some(Err(text)) => {
+                    notes.push(Note { is_error: true, place: cut(&blob.name), text: cut_line(&text) });
+                }
+                None => {}
+            }
+        }
         let opened = opening::open_with(blobs, &Limits::default(), &mut |p| {
             let unpacking = p.stage == Stage::Unpacking;
             tell(Progress {
@@ -196,8 +227,9 @@ impl Session {
             modules,
             errors: o.errors.iter().map(|(i, e)| out_of_memory(&o.files[*i].name, e)).collect(),
             logs: o.logs.iter().map(|(i, l)| log_words(&o.files[*i].name, l)).collect(),
-            notes: o.remarks.iter().map(note).collect(),
+            notes: notes.into_iter().chain(o.remarks.iter().map(note)).collect(),
             advice: o.advice(),
+            kept,
         }
     }
 
@@ -239,6 +271,7 @@ impl Session {
 
     fn choose(&mut self, module: usize, tell: Tell<'_>) -> Result<Chosen, String> {
         self.chosen = None;
+        self.epoch += 1;
         let Some(entry) = self.opened.modules.get(module) else {
             return Err("There is no module of that number.".to_owned());
         };
@@ -352,10 +385,12 @@ impl Session {
         out.can_try = ours.is_some();
         self.list[module] = out.line.clone();
         self.chosen = Some(Current {
+            module: module as u32,
             dump,
             ours,
             tried: None,
-            advice: Vec::new(),
+            baseline: None,
+            edits: Vec::new(),
             placed,
             headline: out.headline.clone(),
             text,
@@ -437,25 +472,96 @@ impl Session {
     fn try_out(&mut self, trial: &Trial) -> Answer {
         let Some(chosen) = &mut self.chosen else { return no_module() };
         let Some(ours) = &chosen.ours else { return no_module() };
-        let base = trial::Base { study: &ours.study, placed: chosen.placed.as_ref(), advice: &chosen.advice };
-        let run = match trial::run(&base, trial) {
+        if chosen.baseline.is_none() {
+            chosen.baseline = questions::baseline(&ours.study, chosen.placed.as_ref());
+        }
+        let Some(baseline) = &chosen.baseline else { return no_module() };
+        let run = match questions::try_edits(&ours.study, baseline, &trial.edits) {
             Ok(run) => run,
             Err(why) => return Answer::Failed(cut_line(&why)),
         };
+        let words = trial::words(&run.before, &run);
+        let (a, b) = (run.before, run.after);
+        let (sound, is_unsound) = (cut_line(&run.soundness.words()), run.soundness.is_unsound());
+        let edits = run.edits;
         let view = View::new(run.study);
-        let mut words = trial::words(&ours.peak, &view.peak);
-        words.extend(run.sharings.map(|s| cut_line(&s)));
-        let (a, b) = (trial::sums(&ours.peak), trial::sums(&view.peak));
         let tried = Tried {
-            edits: run.edits,
+            edits,
             words,
-            total: (a.0, b.0),
-            temp: (a.1, b.1),
-            peak: (a.2, b.2),
+            total: (a.total, b.total),
+            temp: (a.temp, b.temp),
+            peak: (a.peak, b.peak),
             line: source_line(Source::Tried, &view),
+            sound,
+            is_unsound,
         };
         chosen.tried = Some(view);
+        chosen.edits.clone_from(&trial.edits);
         Answer::Tried(Box::new(tried))
+    }
+
+    fn hands(&self, name: &str, tried: bool) -> Answer {
+        let view = self.view(if tried { Source::Tried } else { Source::Ours });
+        let found = view.and_then(|v| trial::hands(&v.study, v.study.program.as_ref()?, name));
+        found.map_or_else(gone, |h| Answer::Hands(Box::new(h)))
+    }
+
+    /// The name of the module that is chosen, its number if there are several, and its text.
+    fn own(&self) -> Option<(String, Option<u32>, &str)> {
+        let chosen = self.chosen.as_ref()?;
+        let module = chosen.module;
+        let name = self.opened.modules.get(module as usize)?.name.clone();
+        Some((name, (self.opened.modules.len() > 1).then_some(module), &chosen.text.text))
+    }
+
+    fn link(&self, sample: Option<String>, trial: Trial) -> Answer {
+        let Some((of, module, text)) = self.own() else { return no_module() };
+        let open = match sample {
+            Some(name) => address::Open::Sample { name, module },
+            None => address::Open::Text(text.to_owned()),
+        };
+        let kept = address::Kept { of, edits: trial.edits };
+        let (hash, length) = match (address::Address { open, kept }).to_hash() {
+            Ok(hash) => (Some(hash.clone()), hash.len()),
+            Err(length) => (None, length),
+        };
+        Answer::Link { hash, length: length as u32, most: address::MOST as u32 }
+    }
+
+    fn keep(&self, trial: Trial) -> Answer {
+        let Some((of, _, text)) = self.own() else { return no_module() };
+        let text = address::Kept { of, edits: trial.edits }.to_file(text);
+        Answer::File { name: "trial.json".to_owned(), text }
+    }
+
+    /// Executes an assignment: XLA's own as its file has it, or ours.
+    fn check(&self, source: Source) -> Answer {
+        let Some(chosen) = &self.chosen else { return no_module() };
+        let text = match source {
+            Source::Dump => self.opened.modules.get(chosen.module as usize).and_then(|entry| {
+                let has = |i: &&usize| {
+                    matches!(self.opened.files[**i].kind, opening::Kind::Dump(s) if s.assignment)
+                };
+                let file = &self.opened.files[*entry.dumps.iter().find(has)?];
+                Some(String::from_utf8_lossy(&file.bytes).into_owned())
+            }),
+            Source::Ours | Source::Tried => None,
+        };
+        self.with(source, |v| {
+            let Some(soundness) = questions::check_study(&v.study, text.as_deref()) else {
+                return no_module();
+            };
+            let title = if soundness.is_unsound() { "It is not right" } else { "Is it right?" };
+            let whose = match source {
+                Source::Dump => {
+                    "XLA's own assignment was executed over this module, two rounds of each loop."
+                }
+                Source::Ours => "Our assignment was executed over this module, two rounds of each loop.",
+                Source::Tried => "What was tried was executed, two rounds of each loop.",
+            };
+            let lines = vec![cut_line(&soundness.words()), whose.to_owned()];
+            Answer::Words(Words { title: title.to_owned(), lines, table: Vec::new() })
+        })
     }
 
     fn donations(&self) -> Answer {
@@ -489,30 +595,60 @@ impl Session {
     }
 
     fn advise(&mut self, tell: Tell<'_>) -> Answer {
-        let Some(chosen) = &mut self.chosen else { return no_module() };
-        let Some(ours) = &chosen.ours else { return no_module() };
-        let found = questions::advise(&ours.study, questions::Effort::default(), &mut |done, of| {
-            tell(Progress {
-                stage: "Trying changes".to_owned(),
-                done: done as u64,
-                of: Some(of as u64),
-                ..Progress::default()
-            });
-            true
+        let Some(mut search) = self.advisor() else { return no_module() };
+        while self.advise_on(&mut search, tell) {}
+        self.advised(search)
+    }
+
+    /// The search for what would help most, to be done piece by piece.
+    pub fn advisor(&self) -> Option<Advisor> {
+        let ours = self.view(Source::Ours)?;
+        Some(Advisor {
+            search: questions::Advisor::new(&ours.study, questions::Effort::default()),
+            epoch: self.epoch,
+        })
+    }
+
+    /// Tries one more change; `false` once there is nothing more to be tried.
+    pub fn advise_on(&self, search: &mut Advisor, tell: Tell<'_>) -> bool {
+        let (done, of) = search.search.progress();
+        let Some(ours) = self.view(Source::Ours).filter(|_| search.epoch == self.epoch) else { return false };
+        if done >= of {
+            return false;
+        }
+        tell(Progress {
+            stage: "Trying changes".to_owned(),
+            done: done as u64,
+            of: Some(of as u64),
+            ..Progress::default()
         });
+        search.search.step(&ours.study);
+        true
+    }
+
+    /// What a search has found.
+    pub fn advised(&self, search: Advisor) -> Answer {
+        let Some(ours) = self.view(Source::Ours).filter(|_| search.epoch == self.epoch) else {
+            return no_module();
+        };
+        let Some(program) = &ours.study.program else { return no_module() };
+        let found = search.search.advised();
         let changes = found
             .advice
             .iter()
-            .enumerate()
-            .map(|(i, a)| (cut_line(&a.words), a.saves, Edit::Advised { number: i as u32 }))
+            .map(|a| (cut_line(&a.words), a.saves, questions::as_edits(program, &a.change)))
             .collect();
-        let tried = format!(
-            "{} changes were tried, each by itself with the program run again; {} of them would lose a value, {} were left untried.",
-            grouped(found.tried as u64),
-            grouped(found.spoilt as u64),
-            grouped(found.untried as u64)
-        );
-        chosen.advice = found.advice;
+        let tried = if found.is_unproved {
+            "The checker cannot prove the program right as it is, so no change could be, either; none was tried."
+                .to_owned()
+        } else {
+            format!(
+                "{} changes were tried, each by itself with the program run again; {} of them would lose a value, {} were left untried.",
+                grouped(found.tried as u64),
+                grouped(found.spoilt as u64),
+                grouped(found.untried as u64)
+            )
+        };
         Answer::Advised { changes, tried }
     }
 

@@ -1,5 +1,6 @@
 //! What the page and its worker say to each other. All of it is plain data; the bytes of opened files go beside it.
 
+pub use questions::Edit;
 use questions::Role;
 use serde::{Deserialize, Serialize};
 
@@ -158,6 +159,29 @@ pub enum Ask {
     },
     /// Another run with changes.
     Try(Trial),
+    /// What can be tried with one value: where its instruction may run, and which reads of it can be left out.
+    Hands {
+        /// The value's name.
+        name: String,
+        /// Of the program as it was tried last, or as it is?
+        tried: bool,
+    },
+    /// The changes as a part of an address.
+    Link {
+        /// The sample that is open, if it is one.
+        sample: Option<String>,
+        /// The changes.
+        trial: Trial,
+    },
+    /// The module with the changes as a file.
+    Keep(Trial),
+    /// Is the assignment right? It is executed.
+    Check {
+        /// Whose.
+        source: Source,
+    },
+    /// Ends a search for what would help most with what it has found; it has no answer of its own.
+    Stop,
     /// What can be tried with donation.
     Donations,
     /// Which single changes would help most.
@@ -374,10 +398,21 @@ pub enum Answer {
     Tried(Box<Tried>),
     /// Edits that can be made, in words.
     Choices(Vec<(String, Edit)>),
-    /// What would help most: words, bytes saved, edit; and how much was tried.
+    /// What can be tried with one value.
+    Hands(Box<Hands>),
+    /// A part of an address, behind its `#`; `None` if it would be too long.
+    Link {
+        /// The part.
+        hash: Option<String>,
+        /// Its characters.
+        length: u32,
+        /// The most that an address may have.
+        most: u32,
+    },
+    /// What would help most: words, bytes saved, edits; and how much was tried.
     Advised {
         /// The changes, the most bytes first.
-        changes: Vec<(String, u64, Edit)>,
+        changes: Vec<(String, u64, Vec<Edit>)>,
         /// How much was tried.
         tried: String,
     },
@@ -433,6 +468,8 @@ pub struct Opened {
     pub notes: Vec<Note>,
     /// What to do, where there is no module.
     pub advice: Option<String>,
+    /// Changes that were kept in a file beside their module.
+    pub kept: Option<crate::address::Kept>,
 }
 
 /// A module of the list.
@@ -718,51 +755,6 @@ pub struct Trial {
     pub edits: Vec<Edit>,
 }
 
-/// One change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Edit {
-    /// A range is put by hand.
-    Range {
-        /// The value's name.
-        name: String,
-        /// First step.
-        start: u32,
-        /// Last step.
-        end: u32,
-    },
-    /// An argument is donated to an output.
-    Donate {
-        /// The parameter's number.
-        parameter: u32,
-        /// Where in it.
-        index: Vec<u32>,
-        /// Where in the result.
-        output: Vec<u32>,
-    },
-    /// A donation is taken back.
-    Undonate {
-        /// The parameter's number.
-        parameter: u32,
-        /// Where in it.
-        index: Vec<u32>,
-    },
-    /// One alignment for all memory spaces.
-    Alignment {
-        /// A power of two, in bytes.
-        bytes: u64,
-    },
-    /// Another packer.
-    Algorithm {
-        /// Its name.
-        name: String,
-    },
-    /// A change that was advised.
-    Advised {
-        /// Its number in the last list.
-        number: u32,
-    },
-}
-
 /// What a trial came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
@@ -778,4 +770,63 @@ pub struct Tried {
     pub peak: (u64, u64),
     /// The sums of the run.
     pub line: SourceLine,
+    /// Is it right? In words.
+    pub sound: String,
+    /// Would running it spoil a value?
+    pub is_unsound: bool,
+}
+
+/// What can be tried with one value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hands {
+    /// The value.
+    pub value: String,
+    /// The instruction that makes it.
+    pub instruction: String,
+    /// Where that may run, or why it cannot be moved.
+    pub words: String,
+    /// Where it may run.
+    pub room: Option<RoomLine>,
+    /// Reads that can be left out.
+    pub reads: Vec<(String, Edit)>,
+    /// Is it a copy that could be left out?
+    pub is_copy: bool,
+}
+
+/// Where an instruction may run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoomLine {
+    /// The step at which it runs.
+    pub now: u32,
+    /// Runs of steps that it may take, in order: first and last of each. Between them other computations run.
+    pub runs: Vec<(u32, u32)>,
+}
+
+impl RoomLine {
+    /// The step it may take that is nearest.
+    #[must_use]
+    pub fn nearest(&self, to: u32) -> u32 {
+        self.runs
+            .iter()
+            .map(|(a, b)| to.clamp(*a, *b))
+            .min_by_key(|s| (s.abs_diff(to), *s))
+            .unwrap_or(self.now)
+    }
+
+    /// The next step it may take, later or earlier.
+    #[must_use]
+    pub fn next(&self, from: u32, later: bool) -> u32 {
+        let steps = self.runs.iter().flat_map(|(a, b)| {
+            [*a, *b, from.saturating_add(1).clamp(*a, *b), from.saturating_sub(1).clamp(*a, *b)]
+        });
+        let found = if later { steps.filter(|s| *s > from).min() } else { steps.filter(|s| *s < from).max() };
+        found.unwrap_or(from)
+    }
+
+    /// The earliest step and the latest.
+    #[must_use]
+    pub fn ends(&self) -> (u32, u32) {
+        let first = self.runs.first().map_or(self.now, |r| r.0);
+        (first, self.runs.last().map_or(self.now, |r| r.1))
+    }
 }

@@ -1,10 +1,10 @@
 //! The worker's loop: a message in, progress and an answer out.
 
 use crate::session::Session;
-use crate::talk::{Answer, Message, Progress, Request};
-use js_sys::{Array, Reflect, Uint8Array};
+use crate::talk::{Answer, Ask, Message, Progress, Request};
+use js_sys::{Array, Promise, Reflect, Uint8Array};
 use opening::Blob;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast as _, JsValue};
@@ -28,6 +28,7 @@ pub fn listen(scope: DedicatedWorkerGlobalScope) {
     let told = scope.clone();
     std::panic::set_hook(Box::new(move |info| say(&told, &Message::Crashed(info.to_string()))));
     let session = Rc::new(RefCell::new(Session::default()));
+    let stopped = Rc::new(Cell::new(false));
     let own = scope.clone();
     let heard = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
         let data = event.data();
@@ -36,6 +37,16 @@ pub fn listen(scope: DedicatedWorkerGlobalScope) {
             return;
         };
         let Request { ticket, ask } = request;
+        match ask {
+            Ask::Stop => return stopped.set(true),
+            // The one question that may take minutes: other messages are heard between its steps.
+            Ask::Advise => {
+                stopped.set(false);
+                let search = search(own.clone(), ticket, Rc::clone(&session), Rc::clone(&stopped));
+                return wasm_bindgen_futures::spawn_local(search);
+            }
+            _ => {}
+        }
         let mut last = 0.0;
         let mut tell = |progress: Progress| {
             let now = js_sys::Date::now();
@@ -53,6 +64,46 @@ pub fn listen(scope: DedicatedWorkerGlobalScope) {
     scope.set_onmessage(Some(heard.as_ref().unchecked_ref()));
     heard.forget();
     say(&scope, &Message::Ready);
+}
+
+/// Looks for what would help most, until there is no more or it is told to stop; what was found by then is the answer.
+async fn search(
+    scope: DedicatedWorkerGlobalScope,
+    ticket: u32,
+    session: Rc<RefCell<Session>>,
+    stopped: Rc<Cell<bool>>,
+) {
+    let mut last = js_sys::Date::now();
+    let mut told = 0.0;
+    let mut found = session.borrow().advisor();
+    if let Some(search) = &mut found {
+        let mut tell = |progress: Progress| {
+            let now = js_sys::Date::now();
+            if now - told >= OFTEN {
+                told = now;
+                say(&scope, &Message::Progress { ticket, progress });
+            }
+        };
+        while !stopped.get() && session.borrow().advise_on(search, &mut tell) {
+            if js_sys::Date::now() - last >= OFTEN {
+                pause(&scope).await;
+                last = js_sys::Date::now();
+            }
+        }
+    }
+    let answer = match found {
+        Some(search) => session.borrow().advised(search),
+        None => Answer::Failed("This needs the program, and no module is chosen.".to_owned()),
+    };
+    say(&scope, &Message::Answer { ticket, answer: Box::new(answer) });
+}
+
+/// Lets messages in.
+async fn pause(scope: &DedicatedWorkerGlobalScope) {
+    let soon = Promise::new(&mut |resolve, _| {
+        _ = scope.set_timeout_with_callback(&resolve);
+    });
+    _ = wasm_bindgen_futures::JsFuture::from(soon).await;
 }
 
 /// Reads the files, piece by piece.

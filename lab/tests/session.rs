@@ -312,6 +312,18 @@ fn a_pulled_range_costs_bytes_and_the_map_is_that_of_the_run() {
     assert_eq!(line.range, Some((0, end)));
     let broken = Ask::Try(Trial { edits: vec![Edit::Alignment { bytes: 3 }] });
     assert!(matches!(ask(&mut session, broken, Vec::new()), Answer::Failed(_)));
+    assert!(!pulled.is_unsound && pulled.sound.starts_with("Sound"), "{}", pulled.sound);
+    // Cut short it loses what its readers read.
+    let Answer::Line(own) = ask(
+        &mut session,
+        Ask::Named { source: Source::Ours, name: "conv_general_dilated.7".into() },
+        Vec::new(),
+    ) else {
+        panic!("a line")
+    };
+    let start = own.range.expect("a range").0;
+    let cut = try_out(&mut session, vec![Edit::Range { name: own.name, start, end: start }]);
+    assert!(cut.is_unsound || cut.total.0 == cut.total.1, "{}", cut.sound);
     let aligned = try_out(&mut session, vec![Edit::Alignment { bytes: 4096 }]);
     assert!(aligned.total.1 >= aligned.total.0);
 }
@@ -341,9 +353,10 @@ fn what_is_advised_is_what_comes_of_it() {
         panic!("advice")
     };
     assert!(tried.contains("changes were tried"));
-    for (words, saves, edit) in changes {
-        let tried = try_out(&mut session, vec![edit]);
+    for (words, saves, edits) in changes {
+        let tried = try_out(&mut session, edits);
         assert_eq!(tried.total.0.saturating_sub(tried.total.1), saves, "{words}");
+        assert!(!tried.is_unsound, "{words}: {}", tried.sound);
     }
 }
 
@@ -381,4 +394,101 @@ fn files_trees_comparisons_and_small_modules() {
     let reduce = Ask::Reduce { a: "wrapped_exponential".into(), b: "x.1".into() };
     let Answer::File { text, .. } = ask(&mut session, reduce, Vec::new()) else { panic!("a small module") };
     assert!(text.starts_with("HloModule") && text.lines().count() < 60, "{text}");
+}
+
+fn hands(session: &mut Session, name: &str, tried: bool) -> bufferscope_lab::talk::Hands {
+    match ask(session, Ask::Hands { name: name.to_owned(), tried }, Vec::new()) {
+        Answer::Hands(hands) => *hands,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_instruction_is_moved_and_a_read_left_out() {
+    let (mut session, _) = open(module("unet_skip.txt"));
+    choose(&mut session, 0);
+    // One that has room, and is read.
+    let all = rows(&mut session, RowsQuery { source: Source::Ours, count: 10_000, ..RowsQuery::default() });
+    let has_room = |h: &bufferscope_lab::talk::Hands| {
+        h.reads.len() > 1 && h.room.as_ref().is_some_and(|r| r.ends().0 < r.ends().1)
+    };
+    let names: Vec<String> = all.lines.into_iter().map(|l| l.name).collect();
+    let found = names.iter().map(|n| hands(&mut session, n, false)).find(has_room).expect("one with room");
+    let room = found.room.expect("room");
+    let (first, last) = room.ends();
+    assert!(found.words.starts_with(&found.instruction), "{}", found.words);
+    assert_eq!((room.nearest(0), room.nearest(u32::MAX)), (first, last));
+    assert!(room.next(first, true) > first && room.next(first, false) == first);
+    let to = if room.now == last { first } else { last };
+    let moved = try_out(&mut session, vec![Edit::Move { name: found.instruction.clone(), to }]);
+    assert!(moved.sound.starts_with("Sound") || moved.is_unsound, "{}", moved.sound);
+    let again = hands(&mut session, &found.value, true);
+    assert_eq!(again.room.map(|r| r.now), Some(to));
+    assert_eq!(hands(&mut session, &found.value, false).room.map(|r| r.now), Some(room.now));
+    let dropped = try_out(&mut session, vec![found.reads[0].1.clone()]);
+    assert!(dropped.edits[0].contains("does not read"), "{:?}", dropped.edits);
+    assert_eq!(hands(&mut session, &found.value, true).reads.len() + 1, found.reads.len());
+}
+
+#[test]
+fn changes_go_into_an_address_or_a_file_and_come_back() {
+    use bufferscope_lab::address::{Address, Open};
+    let text = std::fs::read_to_string(format!(
+        "{}/../assets/modules/donation_swap.txt",
+        env!("CARGO_MANIFEST_DIR")
+    ))
+    .expect("a sample");
+    let (mut session, _) = open(module("donation_swap.txt"));
+    let chosen = choose(&mut session, 0);
+    let trial = Trial { edits: vec![Edit::DropCopies, Edit::InsertCopies] };
+    let before = try_out(&mut session, trial.edits.clone());
+    let link = |session: &mut Session, sample: Option<&str>| {
+        let question = Ask::Link { sample: sample.map(str::to_owned), trial: trial.clone() };
+        match ask(session, question, Vec::new()) {
+            Answer::Link { hash, length, most } => (hash, length, most),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (Some(short), ..) = link(&mut session, Some("donation_swap.txt")) else { panic!("a link") };
+    let read = Address::parse(&short).expect("our own");
+    assert_eq!(read.open, Open::Sample { name: "donation_swap.txt".into(), module: None });
+    assert_eq!((read.kept.of.as_str(), &read.kept.edits), (chosen.line.name.as_str(), &trial.edits));
+    // The reader's own goes with its text, if that is small enough.
+    let (Some(long), length, most) = link(&mut session, None) else { panic!("a link") };
+    assert!(long.len() > short.len() && length <= most);
+    assert_eq!(Address::parse(&long).map(|a| a.open), Some(Open::Text(text.clone())));
+    // As a file it opens as any other, and comes to the same.
+    let Answer::File { text: file, .. } = ask(&mut session, Ask::Keep(trial.clone()), Vec::new()) else {
+        panic!("a file")
+    };
+    let (mut session, opened) = open(vec![Blob::new("swap.trial.json", file.clone())]);
+    let kept = opened.kept.expect("its changes");
+    assert_eq!((kept.of, kept.edits.clone()), (chosen.line.name, trial.edits.clone()));
+    choose(&mut session, 0);
+    assert_eq!(try_out(&mut session, kept.edits).total, before.total);
+    let newer = file.replace("\"bufferscope_trial\": 1", "\"bufferscope_trial\": 2");
+    let (_, opened) = open(vec![Blob::new("swap.trial.json", newer)]);
+    assert!(
+        opened.notes.iter().any(|n| n.is_error && n.text.contains("expected version 1")),
+        "{:?}",
+        opened.notes
+    );
+    // Too long: said with numbers.
+    let (mut session, _) = open(module("transformer_train.txt"));
+    choose(&mut session, 0);
+    let (hash, length, most) = link(&mut session, None);
+    assert!(hash.is_none() && length > most, "{length} {most}");
+}
+
+#[test]
+fn an_assignment_is_executed() {
+    let (mut session, opened) = open(vec![Blob::new("dump.zip", LOOPS)]);
+    choose(&mut session, by_name(&opened, "jit_loop_reads_mid"));
+    for source in [Source::Dump, Source::Ours] {
+        let Answer::Words(words) = ask(&mut session, Ask::Check { source }, Vec::new()) else {
+            panic!("words")
+        };
+        assert!(words.lines[0].starts_with("Sound"), "{words:?}");
+    }
+    assert!(matches!(ask(&mut session, Ask::Check { source: Source::Tried }, Vec::new()), Answer::Failed(_)));
 }

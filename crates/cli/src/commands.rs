@@ -19,4 +19,5 @@ pub(crate) mod print;
 pub(crate) mod reduce;
 pub(crate) mod remap;
 pub(crate) mod shares;
+pub(crate) mod try_edits;
 pub(crate) mod why;

@@ -68,13 +68,13 @@ pub(crate) struct Unanalysed {
 }
 
 /// The bytes of a module.
-struct Input {
+pub(crate) struct Input {
     /// Its text or its protocol buffer.
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// The protocol buffer beside its text, if a folder has it.
     proto: Option<Vec<u8>>,
     /// XLA's own assignment beside it.
-    assignment: Option<String>,
+    pub(crate) assignment: Option<String>,
 }
 
 /// Is the file an archive, perhaps gzipped?
@@ -185,7 +185,7 @@ impl ModuleArguments {
     }
 
     /// The bytes of the module: of a file, or of the module in a folder or an archive that is meant.
-    fn input(&self) -> Result<Input, Failure> {
+    pub(crate) fn input(&self) -> Result<Input, Failure> {
         let Some(opened) = self.folder()? else {
             return Ok(Input { bytes: read_bytes(&self.module)?, proto: None, assignment: None });
         };
@@ -370,12 +370,13 @@ impl ModuleArguments {
         self.program_from(&input)
     }
 
-    /// Analyses what was read already.
+    /// Analyses a module of which no more is known.
     pub(crate) fn program_of(&self, bytes: &[u8]) -> Result<Program, Failure> {
         self.program_from(&Input { bytes: bytes.to_vec(), proto: None, assignment: None })
     }
 
-    fn program_from(&self, input: &Input) -> Result<Program, Failure> {
+    /// Analyses what was read already.
+    pub(crate) fn program_from(&self, input: &Input) -> Result<Program, Failure> {
         let Unanalysed { mut module, mut orders, target } = self.unanalysed_of(input, Orders::guess)?;
         if self.insert_copies {
             let with_copies =

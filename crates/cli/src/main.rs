@@ -59,6 +59,8 @@ enum Command {
     Peak(commands::peak::Arguments),
     /// Tries single changes of the program and ranks them by the bytes they save; then what stands out
     Advise(commands::advise::Arguments),
+    /// Makes changes by hand and says what they come to: exit status 1 if that would spoil a value
+    Try(commands::try_edits::Arguments),
     /// Tells of each argument which output took it, or why nobody did
     Donation(commands::donation::Arguments),
     /// Checks sizes and donations against a budget: exit status 0 if it is kept, 1 if not
@@ -98,6 +100,7 @@ fn main() -> ExitCode {
         Command::Pack(a) => commands::pack::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
         Command::Advise(a) => commands::advise::run(&a),
+        Command::Try(a) => commands::try_edits::run(&a),
         Command::Donation(a) => commands::donation::run(&a),
         Command::Budget(a) => commands::budget::run(&a),
     };

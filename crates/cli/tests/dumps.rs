@@ -143,3 +143,47 @@ fn values_go_by_name_and_by_number() {
     assert_eq!(run(&["why", &module, &number], None), by_name);
     assert_eq!(by_name.2, 0);
 }
+
+/// A folder or an archive is checked with the assignment beside its module, by name or by number; and what is tried on it is
+/// told with its reason.
+#[test]
+fn folders_are_checked_and_tried() {
+    let zip = format!("{}/../../assets/modules/donated_loop_reads.zip", env!("CARGO_MANIFEST_DIR"));
+    let module = ["--module", "jit_loop_reads_mid"];
+    let (out, err, status) = run(&["check", &zip, module[0], module[1]], None);
+    assert_eq!((status, err.as_str()), (0, ""), "{out}");
+    assert!(out.starts_with("right: "), "{out}");
+    let (ours, _, status) = run(&["check", &zip, module[0], module[1], "--ours"], None);
+    assert_eq!((status, &ours), (0, &out));
+    let (_, err, status) = run(&["check", &zip], None);
+    assert!(status == 2 && err.contains("3 modules, expected --module"), "{err}");
+    let (out, _, status) = run(&["try", &zip, module[0], module[1], "--align", "4096", "--json"], None);
+    let tried: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!((status, &tried["soundness"]), (0, &"right".into()), "{out}");
+    // What was made is read again, as a list and as a file of the lab.
+    let list = temporary("edits.json", &tried["edits"].to_string());
+    let kept = format!(
+        "{{\"bufferscope_trial\": 1, \"of\": \"m\", \"edits\": {}, \"module\": \"\"}}",
+        tried["edits"]
+    );
+    let kept = temporary("kept.json", &kept);
+    for file in [&list, &kept] {
+        let file = file.display().to_string();
+        let again = run(&["try", &zip, module[0], module[1], "--edits", &file, "--json"], None);
+        assert_eq!((again.0, again.2), (out.clone(), 0), "{}", again.1);
+    }
+    let broken = temporary("broken.json", "[{\"edit\": \"fly\"}]");
+    let (_, err, status) =
+        run(&["try", &zip, module[0], module[1], "--edits", &broken.display().to_string()], None);
+    assert!(status == 2 && err.contains("expected a list of edits"), "{err}");
+    for (option, text, says) in [
+        ("--move", "a", "expected NAME:STEP"),
+        ("--drop-read", "a:b", "expected the number of an operand"),
+        ("--donate", "x", "expected an argument like 2"),
+        ("--range", "a:1", "expected VALUE:START-END"),
+        ("--packer", "best", "best"),
+    ] {
+        let (_, err, status) = run(&["try", &zip, module[0], module[1], option, text], None);
+        assert!(status == 2 && err.contains(says), "{option} {text}: {err}");
+    }
+}

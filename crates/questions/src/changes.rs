@@ -3,13 +3,14 @@
 
 use crate::copies::{Copy, CopyKind, copies, trace};
 use crate::donation::{State, WhyNot, donation};
+use crate::edit::Edit;
 use crate::hold::hold;
 use crate::peak::{Peak, groups, peak};
 use crate::study::{Program, Role, Source, Study, name_at};
 use analysis::{Backend, Facts, Orders, Position, Target};
 use assigner::words::both;
 use assigner::{Assignment, Options};
-use checker::{Plan, Verdict};
+use checker::{Plan, Report, Verdict, Violation};
 use dumps::read::{
     AllocationRecord, BufferAssignmentFile, PlacedRecord, ShortValue, Size as Bytes, ValueName,
 };
@@ -98,49 +99,100 @@ pub struct Advised {
 /// Tries single changes. `go_on` is told how many are done, of how many, and ends the search with `false`. Needs the
 /// program.
 pub fn advise(study: &Study, effort: Effort, go_on: &mut dyn FnMut(usize, usize) -> bool) -> Advised {
-    let Some(program) = &study.program else { return Advised::default() };
-    let Some(trial) = Trial::new(program, study) else {
-        return Advised { is_unproved: true, ..Advised::default() };
-    };
-    let Some(before) = trial.measure(&program.module) else { return Advised::default() };
-    let mut candidates = candidates(study, program);
-    let cost = program.module.instructions.len().max(1) as u64;
-    let most = effort.trials.min(usize::try_from(effort.instructions / cost).unwrap_or(usize::MAX)).max(1);
-    let mut out = Advised { untried: candidates.len().saturating_sub(most), ..Advised::default() };
-    candidates.truncate(most);
-    let of = candidates.len();
-    // Copies that can be left out without anything else.
-    let mut dropped: HashSet<InstructionId> = HashSet::new();
-    for (n, change) in candidates.into_iter().enumerate() {
-        if !go_on(n, of) {
-            out.untried += of - n;
-            break;
+    let mut search = Advisor::new(study, effort);
+    loop {
+        let (done, of) = search.progress();
+        if done >= of || !go_on(done, of) {
+            return search.advised();
         }
-        if matches!(&change, Change::DropCopyAndRead { copy, .. } if dropped.contains(copy)) {
-            continue;
+        search.step(study);
+    }
+}
+
+/// [`advise`] one change at a time, for who has something else to do between.
+pub struct Advisor {
+    trial: Option<(Trial, Size)>,
+    candidates: Vec<Change>,
+    /// How many of them are done.
+    done: usize,
+    /// Copies that can be left out without anything else.
+    dropped: HashSet<InstructionId>,
+    out: Advised,
+}
+
+impl Advisor {
+    /// Looks for what is worth a trial.
+    #[must_use]
+    pub fn new(study: &Study, effort: Effort) -> Self {
+        let mut search = Self {
+            trial: None,
+            candidates: Vec::new(),
+            done: 0,
+            dropped: HashSet::new(),
+            out: Advised::default(),
+        };
+        let Some(program) = &study.program else { return search };
+        let Some(trial) = Trial::new(program, study) else {
+            search.out.is_unproved = true;
+            return search;
+        };
+        let Some(before) = trial.measure(&program.module) else { return search };
+        search.trial = Some((trial, before));
+        search.candidates = candidates(study, program);
+        let cost = program.module.instructions.len().max(1) as u64;
+        let most =
+            effort.trials.min(usize::try_from(effort.instructions / cost).unwrap_or(usize::MAX)).max(1);
+        search.out.untried = search.candidates.len().saturating_sub(most);
+        search.candidates.truncate(most);
+        search
+    }
+
+    /// How many changes are done, of how many.
+    #[must_use]
+    pub fn progress(&self) -> (usize, usize) {
+        (self.done, self.candidates.len())
+    }
+
+    /// Tries the next one, of the same study.
+    pub fn step(&mut self, study: &Study) {
+        let (Some(program), Some((trial, before))) = (&study.program, &self.trial) else { return };
+        let Some(change) = self.candidates.get(self.done).cloned() else { return };
+        self.done += 1;
+        if matches!(&change, Change::DropCopyAndRead { copy, .. } if self.dropped.contains(copy)) {
+            return;
         }
-        let Some(changed) = apply(program, &change) else { continue };
-        out.tried += 1;
+        let Some(changed) = apply(program, &change) else { return };
+        self.out.tried += 1;
         let Some(after) = trial.run(&changed) else {
-            out.spoilt += 1;
-            continue;
+            self.out.spoilt += 1;
+            return;
         };
         // A ten-thousandth of the whole is no help.
         let saves = before.total.saturating_sub(after.total);
         if saves == 0 || saves.saturating_mul(10_000) < before.total {
-            continue;
+            return;
         }
         if let Change::DropCopy(copy) = change {
-            dropped.insert(copy);
+            self.dropped.insert(copy);
         }
-        out.advice.push(Advice {
-            words: words(program, &change, before, after),
+        self.out.advice.push(Advice {
+            words: words(program, &change, *before, after),
             change,
             total: (before.total, after.total),
             temp: (before.temp, after.temp),
             saves,
         });
     }
+
+    /// What came of those that were tried.
+    #[must_use]
+    pub fn advised(mut self) -> Advised {
+        self.out.untried += self.candidates.len() - self.done;
+        rank(self.out)
+    }
+}
+
+fn rank(mut out: Advised) -> Advised {
     out.advice.sort_by(|a, b| {
         let parts = |a: &Advice| if let Change::Later(ids) = &a.change { ids.len() } else { 1 };
         b.saves.cmp(&a.saves).then_with(|| parts(a).cmp(&parts(b))).then_with(|| a.words.cmp(&b.words))
@@ -188,13 +240,7 @@ impl Trial {
         let facts = Facts::new(module, orders, self.target.clone()).ok()?;
         let mut options = Options::default();
         if let Some(file) = &self.placed {
-            // What a change has taken away needs no place.
-            let known: HashSet<ValueName> = facts.values().map(|v| name_at(module, v.defined_at())).collect();
-            let mut file = file.clone();
-            for a in &mut file.allocations {
-                a.values.retain(|p| known.contains(&p.value.name));
-            }
-            options.presets = dumps::presets_of(module, &facts, &file).ok()?;
+            options.presets = presets(module, &facts, file)?;
         }
         let (assignment, _) = assigner::assign(module, &facts, &facts.ranges, &options);
         Some((facts, assignment))
@@ -213,8 +259,22 @@ impl Trial {
     }
 }
 
+/// What memory space assignment placed, for a changed program: what the change has taken away needs no place.
+pub(crate) fn presets(
+    module: &Module,
+    facts: &Facts,
+    placed: &BufferAssignmentFile,
+) -> Option<Vec<assigner::Preset>> {
+    let known: HashSet<ValueName> = facts.values().map(|v| name_at(module, v.defined_at())).collect();
+    let mut file = placed.clone();
+    for a in &mut file.allocations {
+        a.values.retain(|p| known.contains(&p.value.name));
+    }
+    dumps::presets_of(module, facts, &file).ok()
+}
+
 /// The temporaries of XLA's own assignment on the TPU, as the file has them.
-fn placed(study: &Study) -> Option<BufferAssignmentFile> {
+pub(crate) fn placed(study: &Study) -> Option<BufferAssignmentFile> {
     if study.source != Source::Dump || study.backend != Some(Backend::Tpu) {
         return None;
     }
@@ -239,7 +299,7 @@ fn placed(study: &Study) -> Option<BufferAssignmentFile> {
 }
 
 /// Is a part of the result an argument that is not donated, or a constant? XLA returns a copy of it (11.5, 3).
-fn returns_read_only(module: &Module, facts: &Facts) -> bool {
+pub(crate) fn returns_read_only(module: &Module, facts: &Facts) -> bool {
     let donated: HashSet<(u32, &ShapeIndex)> =
         module.input_output_alias.iter().map(|a| (a.parameter, &a.parameter_index)).collect();
     facts.values().filter(|v| v.live_out).any(|v| {
@@ -268,8 +328,27 @@ fn size(assignment: &Assignment) -> Size {
 
 /// How many values the program itself loses; `None` if the assignment loses one, or if that could not be found out.
 fn check(module: &Module, facts: &Facts, assignment: &Assignment) -> Option<usize> {
-    let text = dumps::buffer_assignment(module, facts, assignment);
-    let plan = Plan::parse(&text).ok()?;
+    let report = report(module, facts, assignment).ok()?;
+    match report.verdict {
+        Verdict::Right(_) | Verdict::NotFullyExplored(_) => Some(report.forced.len()),
+        Verdict::Wrong(v) if is_known(&v) => Some(report.forced.len()),
+        Verdict::Wrong(_) => None,
+    }
+}
+
+/// A fusion that reads one value twice may write over it before the second reading, by XLA's own rule.
+pub(crate) fn is_known(violation: &Violation) -> bool {
+    matches!(violation, Violation::OverOperand { is_second_reading: true, .. })
+}
+
+/// What the checker says of an assignment; in words why it cannot say anything.
+pub(crate) fn report(module: &Module, facts: &Facts, assignment: &Assignment) -> Result<Report, String> {
+    report_of(module, facts, &dumps::buffer_assignment(module, facts, assignment))
+}
+
+/// The same of an assignment as its file has it.
+pub(crate) fn report_of(module: &Module, facts: &Facts, text: &str) -> Result<Report, String> {
+    let plan = Plan::parse(text).map_err(|e| e.to_string())?;
     let backend = match facts.target.backend {
         Backend::Cpu => checker::Backend::Cpu,
         Backend::Gpu => checker::Backend::Gpu,
@@ -279,17 +358,7 @@ fn check(module: &Module, facts: &Facts, assignment: &Assignment) -> Option<usiz
         let value = facts.dataflow.unique_at(Position { instruction, sub })?;
         Some(facts.value(value).buffer.0)
     };
-    let report = checker::check_bound(module, &plan, &checker::Options::new(backend), &bound).ok()?;
-    match report.verdict {
-        Verdict::Right(_) | Verdict::NotFullyExplored(_) => Some(report.forced.len()),
-        // A fusion that reads one value twice is the same with and without the change.
-        Verdict::Wrong(v)
-            if matches!(*v, checker::Violation::OverOperand { is_second_reading: true, .. }) =>
-        {
-            Some(report.forced.len())
-        }
-        Verdict::Wrong(_) => None,
-    }
+    checker::check_bound(module, &plan, &checker::Options::new(backend), &bound).map_err(|e| e.to_string())
 }
 
 /// What is worth a trial, the most promising first.
@@ -438,7 +507,29 @@ pub fn apply(program: &Program, change: &Change) -> Option<Module> {
     hlo::read_owned(hlo::print(&module)).complete().ok()
 }
 
-fn donate(module: &mut Module, parameter: u32, index: &ShapeIndex, output: &ShapeIndex) {
+/// The change as edits that can be made by hand.
+#[must_use]
+pub fn as_edits(program: &Program, change: &Change) -> Vec<Edit> {
+    let name = |id: &InstructionId| program.module.name_of(*id).to_owned();
+    let donate = |parameter: u32, index: &ShapeIndex, output: &ShapeIndex| Edit::Donate {
+        parameter,
+        index: index.0.to_vec(),
+        output: output.0.to_vec(),
+    };
+    match change {
+        Change::Donate { parameter, index, output } => vec![donate(*parameter, index, output)],
+        Change::DonateAll(all) => all.iter().map(|(p, index, output)| donate(*p, index, output)).collect(),
+        Change::DropOutput { output } => vec![Edit::DropOutput { output: *output }],
+        Change::Later(ids) => vec![Edit::Later { names: ids.iter().map(name).collect() }],
+        Change::Sooner(id) => vec![Edit::Sooner { name: name(id) }],
+        Change::DropCopy(copy) => vec![Edit::DropCopy { name: name(copy) }],
+        Change::DropCopyAndRead { copy, reader } => {
+            vec![Edit::DropCopy { name: name(copy) }, Edit::Sooner { name: name(reader) }]
+        }
+    }
+}
+
+pub(crate) fn donate(module: &mut Module, parameter: u32, index: &ShapeIndex, output: &ShapeIndex) {
     module.input_output_alias.push(Alias {
         output: output.clone(),
         parameter,
@@ -456,7 +547,7 @@ fn donate(module: &mut Module, parameter: u32, index: &ShapeIndex, output: &Shap
     set_header(module, "input_output_alias", &format!("{{ {} }}", entries.join(", ")));
 }
 
-fn set_header(module: &mut Module, name: &str, value: &str) {
+pub(crate) fn set_header(module: &mut Module, name: &str, value: &str) {
     let value = module.add_text(value);
     match module.header.iter().position(|a| module.str(a.name) == name) {
         Some(i) => module.header[i].value = value,
@@ -467,7 +558,7 @@ fn set_header(module: &mut Module, name: &str, value: &str) {
     }
 }
 
-fn drop_output(module: &mut Module, element: u32) -> Option<()> {
+pub(crate) fn drop_output(module: &mut Module, element: u32) -> Option<()> {
     let root = module.root(module.entry);
     if module.instruction(root).opcode != Opcode::Tuple {
         return None;
@@ -508,30 +599,48 @@ fn drop_headers(module: &mut Module, names: &[&str]) {
     module.header.retain(|_| keep.next().unwrap_or(true));
 }
 
-/// Takes an instruction away if nobody reads it, and then what it read.
-fn remove_unread(module: &mut Module, id: InstructionId) {
+/// Takes an instruction away if nobody reads it and it does nothing else, and then what it read. Gives what is gone.
+pub(crate) fn remove_unread(module: &mut Module, id: InstructionId) -> Vec<InstructionId> {
     let mut open = vec![id];
+    let mut gone = Vec::new();
     while let Some(id) = open.pop() {
         let computation = module.instruction(id).computation;
         let is_read = module.computation(computation).instructions.iter().any(|i| {
             *i != id && (module.operands(*i).contains(&id) || module.control_predecessors(*i).contains(&id))
         });
-        let opcode = module.instruction(id).opcode;
-        if is_read || module.root(computation) == id || opcode == Opcode::Parameter {
+        if is_read || module.root(computation) == id || !is_pure(module, id) {
             continue;
         }
         let operands = module.operands(id).to_vec();
         module.computations[computation.index()].instructions.retain(|i| *i != id);
+        gone.push(id);
         open.extend(operands);
+    }
+    gone
+}
+
+/// Does it nothing but give its result? What runs other computations, talks to others or holds a place is left alone.
+fn is_pure(module: &Module, id: InstructionId) -> bool {
+    use Opcode as O;
+    match module.instruction(id).opcode {
+        O::Parameter | O::While | O::Conditional | O::Call | O::Unknown => false,
+        O::AsyncStart | O::AsyncUpdate | O::AsyncDone => false,
+        O::Send | O::SendDone | O::Recv | O::RecvDone | O::Infeed | O::Outfeed => false,
+        O::AllReduce | O::AllReduceStart | O::AllReduceDone | O::AllGather | O::AllGatherStart => false,
+        O::AllGatherDone | O::AllToAll | O::CollectiveBroadcast | O::CollectivePermute => false,
+        O::CollectivePermuteStart | O::CollectivePermuteDone | O::ReduceScatter | O::RaggedAllToAll => false,
+        O::Rng | O::RngGetAndUpdateState | O::OptimizationBarrier => false,
+        O::CustomCall => module.attribute(id, "custom_call_has_side_effect") != Some("true"),
+        _ => true,
     }
 }
 
-fn position(module: &Module, c: ComputationId, id: InstructionId) -> Option<usize> {
+pub(crate) fn position(module: &Module, c: ComputationId, id: InstructionId) -> Option<usize> {
     module.computation(c).instructions.iter().position(|i| *i == id)
 }
 
 /// Moves an instruction to right before the first that waits for it.
-fn later(module: &mut Module, id: InstructionId) -> Option<()> {
+pub(crate) fn later(module: &mut Module, id: InstructionId) -> Option<()> {
     let c = module.instruction(id).computation;
     let at = position(module, c, id)?;
     let waits = |i: &InstructionId| {
@@ -546,7 +655,7 @@ fn later(module: &mut Module, id: InstructionId) -> Option<()> {
 }
 
 /// Moves an instruction to right behind the last that it waits for, and before it whatever it alone reads.
-fn sooner(module: &mut Module, id: InstructionId) -> Option<()> {
+pub(crate) fn sooner(module: &mut Module, id: InstructionId) -> Option<()> {
     let c = module.instruction(id).computation;
     let at = position(module, c, id)?;
     let waits_for: Vec<InstructionId> =
@@ -561,7 +670,7 @@ fn sooner(module: &mut Module, id: InstructionId) -> Option<()> {
 }
 
 /// Leaves a copy out: its readers read what it copies.
-fn leave_out(module: &mut Module, copy: InstructionId) -> Option<()> {
+pub(crate) fn leave_out(module: &mut Module, copy: InstructionId) -> Option<()> {
     let source = *module.operands(copy).first()?;
     let c = module.instruction(copy).computation;
     if module.root(c) == copy || module.instruction(copy).shape != module.instruction(source).shape {

@@ -18,6 +18,7 @@
 //! | what differs between two of them | [`compare()`] |
 //! | the least program that shows a refused sharing | [`reduce()`] |
 //! | what would help most | [`advise`] |
+//! | what does an edit made by hand come to, and is it sound | [`try_edits`], [`room`] |
 //! | what stands out, in sentences | [`notes()`] |
 //! | the numbers of `memory_analysis` | [`numbers`], [`cautions`] |
 
@@ -26,6 +27,7 @@ mod compare;
 mod copies;
 mod cover;
 mod donation;
+mod edit;
 mod fit;
 mod hold;
 mod limits;
@@ -37,11 +39,13 @@ mod reduce;
 mod rerun;
 mod stacks;
 mod study;
+mod trying;
 
-pub use changes::{Advice, Advised, Change, Effort, advise, apply};
+pub use changes::{Advice, Advised, Advisor, Change, Effort, advise, apply, as_edits};
 pub use compare::{By, Comparison, Match, Shift, compare};
 pub use copies::{Cause, Copy, CopyKind, causes, copies};
 pub use donation::{Argument, Donation, Extra, Output, State, WhyNot, donation};
+pub use edit::{Edit, ReadOf, Room, droppable_reads, room};
 pub use fit::{Fit, Verdict, fits};
 pub use hold::{Hold, Repeated, Until, hold};
 pub use limits::{DEVICES, Device, device_words};
@@ -53,3 +57,4 @@ pub use reduce::{ReduceError, Reduced, reduce};
 pub use rerun::{Moved, Rerun, rerun};
 pub use stacks::{Span, Stack, spans, stack};
 pub use study::{Program, Role, Row, Settings, Slab, Source, Study, StudyError, unpadded_of_text};
+pub use trying::{Baseline, Sizes, Soundness, Tried, baseline, check_study, try_edits};

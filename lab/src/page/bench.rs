@@ -79,6 +79,7 @@ pub fn Bench(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
                         {tried.edits.join("; ")}
                         ". "
                         {tried.words.first().cloned()}
+                        {tried.is_unsound.then(|| format!(" {}", tried.sound))}
                         " "
                         <button
                             type="button"

@@ -534,6 +534,110 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         }
     };
 
+    // The instruction that makes what is selected: dragged, or moved by arrows, to a step that its dependencies allow.
+    let shifted = RwSignal::new(None::<u32>);
+    let room = Memo::new(move |_| {
+        selected_band.get()?;
+        lab.hands.with(|h| h.as_ref()?.room.clone()).filter(|r| r.ends().0 < r.ends().1)
+    });
+    let middle = move || {
+        let (v, band) = (view.get()?, selected_band.get()?);
+        let share = (band.2 - v.low) / (v.high - v.low).max(1e-9);
+        (0.0..=1.0).contains(&share).then_some(share * 100.0)
+    };
+    let shift_to = move |step: u32| {
+        let Some(room) = room.get_untracked() else { return };
+        shifted.set(None);
+        let name = lab.hands.with_untracked(|h| h.as_ref().map(|h| h.instruction.clone()));
+        if let Some(name) = name.filter(|_| step != room.now) {
+            lab.try_edit(crate::talk::Edit::Move { name, to: step });
+        }
+    };
+    let mover = move || {
+        let held = StoredValue::new(false);
+        let step = move || shifted.get().or_else(|| room.with(|r| r.as_ref().map(|r| r.now)));
+        let ends = move || room.with(|r| r.as_ref().map_or((0, 0), crate::talk::RoomLine::ends));
+        let by_key = move |e: KeyboardEvent| {
+            let Some(room) = room.get_untracked() else { return };
+            let (first, last) = room.ends();
+            let to = match e.key().as_str() {
+                "ArrowLeft" => room.next(room.now, false),
+                "ArrowRight" => room.next(room.now, true),
+                "Home" => first,
+                "End" => last,
+                _ => return,
+            };
+            e.prevent_default();
+            e.stop_propagation();
+            shift_to(to);
+        };
+        let is_gone = move || room.with(Option::is_none) || middle().is_none();
+        let top = move || middle().map(|t| format!("{t}%")).unwrap_or_default();
+        let place = move || {
+            let at = step().map(|s| f64::from(s) + 0.5);
+            at.and_then(in_view_of(view)).map_or_else(|| "-99px".to_owned(), |p| format!("{p}%"))
+        };
+        // How far it may go, cut to what is seen.
+        let extent = move || {
+            let (v, (first, last)) = (view.get()?, ends());
+            let share = |s: f64| ((s - v.from) / (v.to - v.from).max(1e-9)).clamp(0.0, 1.0) * 100.0;
+            let (from, to) = (share(f64::from(first)), share(f64::from(last) + 1.0));
+            (to > from).then_some((from, to - from))
+        };
+        view! {
+            <div
+                class="room"
+                class:gone=move || is_gone() || extent().is_none()
+                style:left=move || format!("{}%", extent().map_or(0.0, |e| e.0))
+                style:width=move || format!("{}%", extent().map_or(0.0, |e| e.1))
+                style:top=top
+            ></div>
+            <div
+                class="handle move"
+                class:low=move || middle().is_some_and(|t| t < 12.0)
+                class:gone=is_gone
+                role="slider"
+                tabindex="0"
+                aria-label="Step at which the instruction of the selected value runs"
+                aria-valuemin=move || ends().0.to_string()
+                aria-valuemax=move || ends().1.to_string()
+                aria-valuenow=move || step().unwrap_or(0).to_string()
+                style:left=place
+                style:top=top
+                on:keydown=by_key
+                on:pointerdown=move |e: PointerEvent| {
+                    e.stop_propagation();
+                    held.set_value(true);
+                    let target = event_target::<web_sys::Element>(&e);
+                    _ = target.set_pointer_capture(e.pointer_id());
+                }
+                on:pointermove=move |e: PointerEvent| {
+                    if held.get_value()
+                        && let (Some((at, _)), Some(room)) = (
+                            share(e.client_x(), e.client_y()).and_then(point),
+                            room.get_untracked(),
+                        )
+                    {
+                        shifted.set(Some(room.nearest(at.max(0.0) as u32)));
+                    }
+                }
+                on:pointerup=move |e: PointerEvent| {
+                    e.stop_propagation();
+                    if held.get_value() {
+                        held.set_value(false);
+                        if let Some(step) = shifted.get_untracked() {
+                            shift_to(step);
+                        }
+                    }
+                }
+                on:pointercancel=move |_| {
+                    held.set_value(false);
+                    shifted.set(None);
+                }
+            ></div>
+        }
+    };
+
     let at = move |step: f64| in_view_of(view)(step).map_or_else(|| "-10%".to_owned(), |p| format!("{p}%"));
     let mini_box = move |which: usize| {
         let (Some(plan), Some(v)) = (plan.get(), view.get()) else { return "0%".to_owned() };
@@ -642,7 +746,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
                         on:keydown=keys
                     ></canvas>
                     <span class="mark" style:left=move || at(f64::from(lab.step.get()) + 0.5)></span>
-                    {can_try.then(|| (handle(false), handle(true)))}
+                    {can_try.then(|| (handle(false), handle(true), mover()))}
                 </div>
                 <div class="ticks" aria-hidden="true">
                     {move || {

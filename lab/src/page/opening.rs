@@ -1,6 +1,7 @@
 //! What to open, how far that is, and what was in it.
 
 use super::state::Lab;
+use crate::address::{Address, Kept, Open};
 use crate::talk::{ModuleLine, Note, Opened};
 use assigner::words::{binary, both, grouped};
 use js_sys::{Array, Function, Promise, Reflect};
@@ -83,22 +84,62 @@ pub fn Opening(lab: Lab) -> impl IntoView {
         dropped.remove();
     });
     let chosen_sample = RwSignal::new(SAMPLES[0].0.to_owned());
-    let open_sample = move |name: String| {
-        // An address leads to a sample; what a reader opens of his own is in no address.
-        _ = window().location().set_hash(&format!("sample={name}"));
+    // An address leads to a sample; what a reader opens of his own is in one only when he asks for a link.
+    let open_sample = move |name: String, module: Option<u32>, kept: Kept| {
+        lab.awaited.set_value((module, kept));
         leptos::task::spawn_local(async move {
             match sample(&name).await {
-                Ok(files) => lab.open(&files, None),
-                Err(_) => lab.fail(format!("The sample {name} cannot be fetched.")),
+                Ok(files) => {
+                    lab.open_all(&files, None);
+                    lab.write_hash(&format!("sample={name}"));
+                    lab.sample.set(Some(name));
+                }
+                Err(_) => lab.fail(format!("The sample {} cannot be fetched.", crate::text::cut(&name))),
             }
         });
     };
-    let try_sample = move |_| open_sample(chosen_sample.get_untracked());
-    let asked = window().location().hash().unwrap_or_default();
-    if let Some((file, _)) = SAMPLES.iter().find(|(file, _)| asked == format!("#sample={file}")) {
-        chosen_sample.set((*file).to_owned());
-        open_sample((*file).to_owned());
-    }
+    let try_sample = move |_| open_sample(chosen_sample.get_untracked(), None, Kept::default());
+    let go = move |hash: String| match Address::parse(&hash) {
+        Some(Address { open: Open::Sample { name, module }, kept }) => {
+            if SAMPLES.iter().any(|(file, _)| *file == name) {
+                chosen_sample.set(name.clone());
+            }
+            open_sample(name, module, kept);
+        }
+        Some(Address { open: Open::Text(text), kept }) => {
+            lab.sample.set(None);
+            lab.awaited.set_value((None, kept));
+            lab.open_all(&JsValue::UNDEFINED, Some(text));
+        }
+        Some(Address { open: Open::Own, kept }) => {
+            let is_open = lab
+                .chosen
+                .with_untracked(|c| c.as_ref().is_some_and(|c| c.line.name == kept.of && c.can_try));
+            if is_open {
+                lab.try_all(crate::talk::Trial { edits: kept.edits });
+                return;
+            }
+            let of = crate::text::cut(&kept.of);
+            lab.awaited.set_value((None, kept));
+            lab.fail(format!(
+                "This address holds changes of the module {of}, but not the module: open it, and they are made."
+            ));
+        }
+        None if hash.starts_with("#v") => {
+            lab.fail("This address is damaged, or of another version of the lab.".to_owned());
+        }
+        None => {}
+    };
+    let location_hash = || window().location().hash().unwrap_or_default();
+    go(location_hash());
+    let changed = window_event_listener(ev::hashchange, move |_| {
+        let now = location_hash();
+        if now != lab.hash.get_value() {
+            lab.hash.set_value(now.clone());
+            go(now);
+        }
+    });
+    on_cleanup(move || changed.remove());
     view! {
         <section class="open" class:over=move || over.get() aria-labelledby="open-title">
             <h2 id="open-title">"Open"</h2>
@@ -238,12 +279,15 @@ fn Busy(lab: Lab) -> impl IntoView {
                 <button
                     type="button"
                     id="cancel"
-                    on:click=move |_| {
-                        lab.link.restart();
-                        lab.announced.set("Cancelled".to_owned());
-                    }
+                    on:click=move |_| lab.cancel()
                 >
-                    "Cancel"
+                    {move || {
+                        match lab.searching.get() {
+                            Some(true) => "Stop, and keep what was found",
+                            Some(false) => "Stop at once",
+                            None => "Cancel",
+                        }
+                    }}
                 </button>
             </div>
         </Show>

@@ -1,8 +1,9 @@
 //! What the page knows: what was opened, what is chosen, and how it is looked at.
 
+use crate::address::{Address, Kept, Open};
 use crate::link::Link;
 use crate::talk::{
-    Answer, Ask, Chosen, Detail, Edit, Filter, Group, MapData, Opened, Sort, Source, Trial, Tried,
+    Answer, Ask, Chosen, Detail, Edit, Filter, Group, Hands, MapData, Opened, Sort, Source, Trial, Tried,
 };
 use browser::Palette;
 use js_sys::Array;
@@ -108,8 +109,18 @@ pub struct Lab {
     pub tried: RwSignal<Option<Result<Arc<Tried>, String>>>,
     /// Makes the map that is shown into SVG.
     pub svg: StoredValue<Option<Rc<dyn Fn() -> String>>, LocalStorage>,
-    /// The files that are open, pairs of path and file.
+    /// The files that are open or being opened, pairs of path and file.
     pub files: StoredValue<Array, LocalStorage>,
+    /// The sample that is open, if it is one.
+    pub sample: RwSignal<Option<String>>,
+    /// What can be tried with the value that is selected.
+    pub hands: RwSignal<Option<Arc<Hands>>>,
+    /// The module and the changes that an address or a file asks for, once that is open.
+    pub awaited: StoredValue<(Option<u32>, Kept)>,
+    /// The hash that the page wrote last.
+    pub hash: StoredValue<String>,
+    /// What can be ended without loss is being done; set to `false` once it was asked to end.
+    pub searching: RwSignal<Option<bool>>,
     /// Are files to be opened beside those that are?
     pub keep: RwSignal<bool>,
     /// What went wrong last.
@@ -146,12 +157,19 @@ impl Lab {
             tried: RwSignal::new(None),
             svg: StoredValue::new_local(None),
             files: StoredValue::new_local(Array::new()),
+            sample: RwSignal::new(None),
+            hands: RwSignal::new(None),
+            awaited: StoredValue::new((None, Kept::default())),
+            hash: StoredValue::new(String::new()),
+            searching: RwSignal::new(None),
             keep: RwSignal::new(false),
             problem: RwSignal::new(None),
             announced: RwSignal::new(String::new()),
             palette: Palette::new(),
         };
         lab.keep_detail();
+        lab.keep_hands();
+        lab.keep_address();
         // A worker that begins anew has nothing opened.
         Effect::new(move |before: Option<u32>| {
             let now = lab.link.generation.get();
@@ -207,16 +225,42 @@ impl Lab {
 
     /// Tries one more change; it takes the place of one of the same kind.
     pub fn try_edit(self, edit: Edit) {
-        let at = self.at_trial.get_untracked();
-        let mut trial = self.trials.with_untracked(|t| t.get(at).cloned().unwrap_or_default());
+        let mut trial = self.trial_now();
         trial.edits.retain(|e| match (e, &edit) {
             (Edit::Range { name: a, .. }, Edit::Range { name: b, .. }) => a != b,
+            (Edit::Move { name: a, .. }, Edit::Move { name: b, .. }) => a != b,
             (Edit::Alignment { .. }, Edit::Alignment { .. })
             | (Edit::Algorithm { .. }, Edit::Algorithm { .. }) => false,
             _ => true,
         });
         trial.edits.push(edit);
         self.try_all(trial);
+    }
+
+    /// Tries several changes more.
+    pub fn try_edits(self, edits: Vec<Edit>) {
+        let mut trial = self.trial_now();
+        trial.edits.extend(edits);
+        self.try_all(trial);
+    }
+
+    /// The edits that are shown, for who does not follow them.
+    pub fn trial_now(self) -> Trial {
+        let at = self.at_trial.get_untracked();
+        self.trials.with_untracked(|t| t.get(at).cloned().unwrap_or_default())
+    }
+
+    /// The module's name as the beginning of a file's.
+    pub fn file_name(self) -> String {
+        self.chosen.with_untracked(|c| {
+            let name = c.as_ref().map(|c| c.line.name.clone()).unwrap_or_default();
+            let name: String = name
+                .chars()
+                .take(60)
+                .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' })
+                .collect();
+            if name.is_empty() { "module".to_owned() } else { name }
+        })
     }
 
     /// Tries these changes.
@@ -232,7 +276,7 @@ impl Lab {
 
     fn run_trial(self) {
         let at = self.at_trial.get_untracked();
-        let trial = self.trials.with_untracked(|t| t.get(at).cloned().unwrap_or_default());
+        let trial = self.trial_now();
         if trial.edits.is_empty() {
             self.tried.set(None);
             self.announced.set("Nothing is changed".to_owned());
@@ -249,10 +293,106 @@ impl Lab {
                     self.tried.set(Some(Ok(Arc::from(tried))));
                     self.show(Source::Tried);
                 }
-                Answer::Failed(why) => self.tried.set(Some(Err(why))),
+                Answer::Failed(why) => {
+                    self.announced.set(why.clone());
+                    self.tried.set(Some(Err(why)));
+                }
                 _ => {}
             }
         });
+    }
+
+    /// Takes one change of those that are tried back.
+    pub fn take_back(self, number: usize) {
+        let mut trial = self.trial_now();
+        if number < trial.edits.len() {
+            trial.edits.remove(number);
+            self.try_all(trial);
+        }
+    }
+
+    /// Asks for what can be tried with the value that is selected, of the program as it is being tried.
+    fn keep_hands(self) {
+        Effect::new(move |_| {
+            let can_try = self.chosen.with(|c| c.as_ref().is_some_and(|c| c.can_try));
+            let name = self.detail.with(|d| d.as_ref().map(|d| d.line.name.clone()));
+            let tried = self.tried.with(|t| matches!(t, Some(Ok(_))));
+            let Some(name) = name.filter(|_| can_try) else {
+                self.hands.set(None);
+                return;
+            };
+            self.link.ask(Ask::Hands { name: name.clone(), tried }, move |answer| {
+                let is_it = self.detail.with_untracked(|d| d.as_ref().is_some_and(|d| d.line.name == name));
+                if is_it {
+                    self.hands.set(match answer {
+                        Answer::Hands(hands) => Some(Arc::from(hands)),
+                        _ => None,
+                    });
+                }
+            });
+        });
+    }
+
+    /// Keeps what is tried in the address, as far as it has room: of a sample, and of a reader's own module the changes
+    /// alone. A module of his own goes into an address only when he asks for a link.
+    fn keep_address(self) {
+        Effect::new(move |_| {
+            let trial = self.trial();
+            let sample = self.sample.get();
+            let own = self.chosen.with(|c| c.as_ref().map(|c| (c.line.name.clone(), c.line.module)));
+            let several = self.opened.with(|o| o.as_ref().is_some_and(|o| o.modules.len() > 1));
+            let Some((of, module)) = own else { return };
+            let open = match sample {
+                Some(name) => Open::Sample { name, module: several.then_some(module) },
+                None => Open::Own,
+            };
+            let kept = if trial.edits.is_empty() { Kept::default() } else { Kept { of, edits: trial.edits } };
+            let hash = (Address { open, kept }).to_hash().unwrap_or_default();
+            self.write_hash(&hash);
+        });
+    }
+
+    /// Puts a hash into the address, without a step in the browser's history.
+    pub fn write_hash(self, hash: &str) {
+        let hash = if hash.is_empty() { String::new() } else { format!("#{hash}") };
+        let location = window().location();
+        if location.hash().unwrap_or_default() == hash {
+            self.hash.set_value(hash);
+            return;
+        }
+        let (path, query) = (location.pathname().unwrap_or_default(), location.search().unwrap_or_default());
+        self.hash.set_value(hash.clone());
+        if let Ok(history) = window().history() {
+            let to = format!("{path}{query}{hash}");
+            _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&to));
+        }
+    }
+
+    /// Ends what takes long. A search keeps what it has found; whatever else ends with its worker, and the new one is told
+    /// again what is open, while the page shows what it has.
+    pub fn cancel(self) {
+        if self.searching.get_untracked() == Some(true) {
+            self.searching.set(Some(false));
+            self.link.stop();
+            return;
+        }
+        self.searching.set(None);
+        self.announced.set("Cancelled".to_owned());
+        if self.opened.with_untracked(Option::is_none) {
+            self.link.restart();
+            return;
+        }
+        self.link.renew();
+        let files: JsValue = self.files.get_value().into();
+        let chosen = self.chosen.with_untracked(|c| c.as_ref().map(|c| c.line.module));
+        let trial = self.trial_now();
+        self.link.ask_quietly(Ask::Open { text: None }, &files, |_| {});
+        if let Some(module) = chosen {
+            self.link.ask_quietly(Ask::Choose { module }, &JsValue::UNDEFINED, |_| {});
+            if !trial.edits.is_empty() {
+                self.link.ask_quietly(Ask::Try(trial), &JsValue::UNDEFINED, |_| {});
+            }
+        }
     }
 
     /// Asks for whatever is to be said of the value that is selected.
@@ -280,8 +420,15 @@ impl Lab {
         self.problem.set(Some(why));
     }
 
-    /// Opens files: pairs of path and file. Whatever was done before is ended.
+    /// Opens files of the reader's own: pairs of path and file. Whatever was done before is ended.
     pub fn open(self, files: &JsValue, text: Option<String>) {
+        self.sample.set(None);
+        self.awaited.update_value(|a| a.0 = None);
+        self.open_all(files, text);
+    }
+
+    /// Opens files.
+    pub fn open_all(self, files: &JsValue, text: Option<String>) {
         let mut all = Array::new();
         if self.keep.get_untracked() {
             all = self.files.get_value();
@@ -309,10 +456,16 @@ impl Lab {
             Answer::Opened(opened) => {
                 let (files, modules) = (opened.files, opened.modules.len());
                 self.announced.set(format!("{files} files, {modules} modules"));
+                let asked = self.awaited.with_value(|a| a.0);
+                let is_there = |m: &u32| opened.modules.iter().any(|x| x.module == *m);
                 let only = (modules == 1).then(|| opened.modules[0].module);
+                let first = asked.filter(is_there).or(only);
+                if let Some(kept) = opened.kept.clone() {
+                    self.awaited.set_value((None, kept));
+                }
                 self.opened.set(Some(Arc::from(opened)));
-                if let Some(only) = only {
-                    self.choose(only);
+                if let Some(first) = first {
+                    self.choose(first);
                 }
             }
             Answer::Failed(why) => self.fail(why),
@@ -341,9 +494,24 @@ impl Lab {
                 self.tab.set(Tab::Values);
                 self.source.set(first.as_ref().map_or(Source::Dump, |s| s.source));
                 self.step.set(first.as_ref().map_or(0, |s| s.peak.1));
+                let (name, can_try) = (chosen.line.name.clone(), chosen.can_try);
                 self.chosen.set(Some(Arc::from(chosen)));
                 if first.is_some() {
                     self.draw();
+                }
+                let (_, kept) = self.awaited.get_value();
+                if kept.edits.is_empty() {
+                    return;
+                }
+                if kept.of != name {
+                    self.fail(format!(
+                        "The changes of the address or the file are of the module {}; they are made once it is open.",
+                        crate::text::cut(&kept.of)
+                    ));
+                } else if can_try {
+                    self.awaited.set_value((None, Kept::default()));
+                    self.tab.set(Tab::Try);
+                    self.try_all(Trial { edits: kept.edits });
                 }
             }
             Answer::Failed(why) => self.fail(why),

@@ -14,17 +14,7 @@ use web_sys::{Blob, HtmlCanvasElement};
 #[component]
 pub fn TakePane(lab: Lab) -> impl IntoView {
     let said = RwSignal::new(String::new());
-    let name = move || {
-        lab.chosen.with_untracked(|c| {
-            let name = c.as_ref().map(|c| c.line.name.clone()).unwrap_or_default();
-            let name: String = name
-                .chars()
-                .take(60)
-                .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' })
-                .collect();
-            if name.is_empty() { "module".to_owned() } else { name }
-        })
-    };
+    let name = move || lab.file_name();
     let fetch = move |what: &'static str, on_clipboard: bool| {
         let ask = Ask::Export { source: lab.source.get_untracked(), what: what.to_owned() };
         lab.link.ask(ask, move |answer| match answer {

@@ -1,7 +1,7 @@
 //! What would change it: edits of the reader's own module, each run again, and what would help most.
 
 use super::state::Lab;
-use crate::talk::{Answer, Ask, Edit, Tried};
+use crate::talk::{Answer, Ask, Edit, RoomLine, Tried};
 use assigner::words::{both, difference, grouped};
 use leptos::prelude::*;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ const ALIGNMENTS: [u64; 8] = [1, 16, 64, 128, 256, 512, 1024, 4096];
 
 /// What a trial came to.
 #[component]
-fn Outcome(tried: Arc<Tried>) -> impl IntoView {
+fn Outcome(lab: Lab, tried: Arc<Tried>) -> impl IntoView {
     let row = |what: &'static str, (a, b): (u64, u64)| {
         view! {
             <tr>
@@ -24,7 +24,32 @@ fn Outcome(tried: Arc<Tried>) -> impl IntoView {
         }
     };
     view! {
-        <ul class="edits">{tried.edits.iter().map(|e| view! { <li>{e.clone()}</li> }).collect_view()}</ul>
+        <ul class="edits">
+            {tried
+                .edits
+                .iter()
+                .enumerate()
+                .map(|(i, e)| {
+                    view! {
+                        <li>
+                            {e.clone()}
+                            " "
+                            <button
+                                type="button"
+                                class="back"
+                                aria-label=format!("Take back: {e}")
+                                on:click=move |_| lab.take_back(i)
+                            >
+                                "Take back"
+                            </button>
+                        </li>
+                    }
+                })
+                .collect_view()}
+        </ul>
+        <p id="sound" class:problem=tried.is_unsound>
+            {tried.sound.clone()}
+        </p>
         <div class="scroll" tabindex="0" role="region" aria-label="What it came to">
             <table id="tried">
                 <thead>
@@ -49,7 +74,7 @@ fn Outcome(tried: Arc<Tried>) -> impl IntoView {
 #[component]
 pub fn TryPane(lab: Lab) -> impl IntoView {
     let donations = RwSignal::new(Vec::<(String, Edit)>::new());
-    let advice = RwSignal::new(None::<(Vec<(String, u64, Edit)>, String)>);
+    let advice = RwSignal::new(None::<(Vec<(String, u64, Vec<Edit>)>, String)>);
     lab.link.ask(Ask::Donations, move |answer| {
         if let Answer::Choices(choices) = answer {
             donations.set(choices);
@@ -60,13 +85,17 @@ pub fn TryPane(lab: Lab) -> impl IntoView {
             stage: "Trying changes".to_owned(),
             ..crate::talk::Progress::default()
         }));
-        lab.link.ask(Ask::Advise, move |answer| match answer {
-            Answer::Advised { changes, tried } => {
-                lab.announced.set(format!("{} changes would help", changes.len()));
-                advice.set(Some((changes, tried)));
+        lab.searching.set(Some(true));
+        lab.link.ask(Ask::Advise, move |answer| {
+            lab.searching.set(None);
+            match answer {
+                Answer::Advised { changes, tried } => {
+                    lab.announced.set(format!("{} changes would help", changes.len()));
+                    advice.set(Some((changes, tried)));
+                }
+                Answer::Failed(why) => lab.fail(why),
+                _ => {}
             }
-            Answer::Failed(why) => lab.fail(why),
-            _ => {}
         });
     };
     let start = RwSignal::new(0u32);
@@ -108,9 +137,10 @@ pub fn TryPane(lab: Lab) -> impl IntoView {
                 "Reset"
             </button>
         </div>
+        <Keep lab />
         <div id="outcome" aria-live="polite">
             {move || match lab.tried.get() {
-                Some(Ok(tried)) => view! { <Outcome tried /> }.into_any(),
+                Some(Ok(tried)) => view! { <Outcome lab tried /> }.into_any(),
                 Some(Err(why)) => view! { <p class="problem" role="alert">{why}</p> }.into_any(),
                 None => {
                     view! {
@@ -157,6 +187,16 @@ pub fn TryPane(lab: Lab) -> impl IntoView {
                     .into_any()
             }
         }}
+        <Hand lab />
+        <h3>"Copies"</h3>
+        <div class="actions" role="group" aria-label="Copies">
+            <button type="button" on:click=move |_| lab.try_edit(Edit::DropCopies)>
+                "Leave every plain copy out"
+            </button>
+            <button type="button" on:click=move |_| lab.try_edit(Edit::InsertCopies)>
+                "Run copy insertion"
+            </button>
+        </div>
         <h3>"Donation"</h3>
         {move || {
             let choices = donations.get();
@@ -250,14 +290,14 @@ pub fn TryPane(lab: Lab) -> impl IntoView {
                         <ol class="advice" id="advice">
                             {changes
                                 .into_iter()
-                                .map(|(words, saves, edit)| {
+                                .map(|(words, saves, edits)| {
                                     view! {
                                         <li>
                                             <b>{both(saves)}</b>
                                             " "
                                             {words}
                                             " "
-                                            <button type="button" on:click=move |_| lab.try_edit(edit.clone())>
+                                            <button type="button" on:click=move |_| lab.try_edits(edits.clone())>
                                                 "Try it"
                                             </button>
                                         </li>
@@ -268,5 +308,193 @@ pub fn TryPane(lab: Lab) -> impl IntoView {
                     }
                 })
         }}
+    }
+}
+
+/// Moving the instruction that makes the selected value, and leaving out reads of it.
+#[component]
+fn Hand(lab: Lab) -> impl IntoView {
+    move || {
+        let Some(hands) = lab.hands.get() else {
+            return view! {
+                <h3>"The instruction, and who reads"</h3>
+                <p class="quiet small">
+                    "Select a value: the instruction that makes it can be moved within its dependencies, here or by the square handle on the map, and reads of it can be left out."
+                </p>
+            }
+                .into_any();
+        };
+        let room = hands.room.clone().filter(|r| r.ends().0 < r.ends().1);
+        let instruction = hands.instruction.clone();
+        let copy = hands.is_copy.then(|| Edit::DropCopy { name: hands.instruction.clone() });
+        view! {
+            <h3>"The instruction, and who reads"</h3>
+            <p id="room">{hands.words.clone()}</p>
+            {room.map(|room| view! { <Mover lab room name=instruction /> })}
+            {copy
+                .map(|edit| {
+                    view! {
+                        <button type="button" on:click=move |_| lab.try_edit(edit.clone())>
+                            "Leave this copy out"
+                        </button>
+                    }
+                })}
+            {if hands.reads.is_empty() {
+                view! { <p class="quiet small">"No single read of it can be left out."</p> }.into_any()
+            } else {
+                view! {
+                    <ul class="edits" id="reads" aria-label="Reads">
+                        {hands
+                            .reads
+                            .iter()
+                            .cloned()
+                            .map(|(words, edit)| {
+                                let label = format!("Leave out the read by {words}");
+                                view! {
+                                    <li>
+                                        "Read by "
+                                        {words}
+                                        " "
+                                        <button
+                                            type="button"
+                                            class="back"
+                                            aria-label=label
+                                            on:click=move |_| lab.try_edit(edit.clone())
+                                        >
+                                            "Leave it out"
+                                        </button>
+                                    </li>
+                                }
+                            })
+                            .collect_view()}
+                    </ul>
+                }
+                    .into_any()
+            }}
+        }
+        .into_any()
+    }
+}
+
+/// The step at which an instruction runs, by number, by a slider and by buttons.
+#[component]
+fn Mover(lab: Lab, room: RoomLine, name: String) -> impl IntoView {
+    let (first, last) = room.ends();
+    let now = room.now;
+    let to = RwSignal::new(now);
+    let room = StoredValue::new(room);
+    let name = StoredValue::new(name);
+    let go = move |step: u32| {
+        if step != now {
+            lab.try_edit(Edit::Move { name: name.get_value(), to: step });
+        }
+    };
+    let set = move |text: String| {
+        if let Ok(step) = text.parse() {
+            to.set(room.with_value(|r| r.nearest(step)));
+        }
+    };
+    let next = move |later: bool| go(room.with_value(|r| r.next(now, later)));
+    view! {
+        <form
+            class="filters"
+            id="move"
+            aria-label="Move"
+            on:submit=move |e| {
+                e.prevent_default();
+                go(to.get_untracked());
+            }
+        >
+            <span class="field">
+                <label for="move-to">"run at step"</label>
+                <input
+                    id="move-to"
+                    type="number"
+                    min=first.to_string()
+                    max=last.to_string()
+                    prop:value=move || to.get().to_string()
+                    on:change=move |e| set(event_target_value(&e))
+                />
+            </span>
+            <input
+                type="range"
+                aria-label="Step"
+                min=first.to_string()
+                max=last.to_string()
+                prop:value=move || to.get().to_string()
+                on:input=move |e| set(event_target_value(&e))
+            />
+            <button type="submit">"Try it"</button>
+            <button type="button" disabled=now == first on:click=move |_| go(first)>
+                "Earliest"
+            </button>
+            <button type="button" disabled=now == first on:click=move |_| next(false)>
+                "One earlier"
+            </button>
+            <button type="button" disabled=now == last on:click=move |_| next(true)>
+                "One later"
+            </button>
+            <button type="button" disabled=now == last on:click=move |_| go(last)>
+                "Latest"
+            </button>
+        </form>
+    }
+}
+
+/// What is tried as a link, or as a file where a link would be too long.
+#[component]
+fn Keep(lab: Lab) -> impl IntoView {
+    let said = RwSignal::new(String::new());
+    Effect::new(move |_| {
+        lab.at_trial.track();
+        said.set(String::new());
+    });
+    let link = move |_| {
+        let ask = Ask::Link { sample: lab.sample.get_untracked(), trial: lab.trial_now() };
+        lab.link.ask(ask, move |answer| match answer {
+            Answer::Link { hash: Some(hash), .. } => {
+                let location = window().location();
+                let href = location.href().unwrap_or_default();
+                let href = format!("{}#{hash}", href.split('#').next().unwrap_or_default());
+                let is_own = lab.sample.get_untracked().is_none();
+                leptos::task::spawn_local(async move {
+                    said.set(if !browser::copy(&href).await {
+                        "The browser does not let this page use the clipboard.".to_owned()
+                    } else if is_own {
+                        "The link is on the clipboard. It holds the module's text: who gets it can read that.".to_owned()
+                    } else {
+                        "The link is on the clipboard.".to_owned()
+                    });
+                });
+            }
+            Answer::Link { hash: None, length, most } => said.set(format!(
+                "The link would have {} characters; more than {} do not pass everywhere. Save the file instead: it holds module and changes, and opens here.",
+                grouped(u64::from(length)),
+                grouped(u64::from(most))
+            )),
+            Answer::Failed(why) => said.set(why),
+            _ => {}
+        });
+    };
+    let file = move |_| {
+        lab.link.ask(Ask::Keep(lab.trial_now()), move |answer| {
+            if let Answer::File { name, text } = answer {
+                browser::download(&format!("{}.{name}", lab.file_name()), &text, "application/json");
+                said.set("Module and changes are saved; the file opens here as any other, and with bufferscope try --edits.".to_owned());
+            }
+        });
+    };
+    view! {
+        <div class="actions" role="group" aria-label="Keep">
+            <button type="button" id="copy-link" on:click=link>
+                "Copy link"
+            </button>
+            <button type="button" id="save-trial" on:click=file>
+                "Save module and changes"
+            </button>
+            <span role="status" class="small" id="kept">
+                {move || said.get()}
+            </span>
+        </div>
     }
 }

@@ -1,6 +1,6 @@
-//! `bufferscope check MODULE [DUMP] [--strict] [--json]`
+//! `bufferscope check MODULE [DUMP] [--ours] [--strict] [--json]`
 //!
-//! With a dump the question is whether the assignment is right, without one whether the module with our assignment
+//! In a folder or an archive the dump is the one beside the module. With a dump the question is whether the assignment is right, without one whether the module with our assignment
 //! computes what it says. The difference is in what the module itself loses, because it lacks a copy: no assignment could
 //! do better, so only the second question is answered "no" for it.
 
@@ -15,9 +15,12 @@ use std::path::PathBuf;
 pub(crate) struct Arguments {
     #[command(flatten)]
     module: ModuleArguments,
-    /// XLA's `-buffer-assignment.txt` of the module [default: our own assignment]
+    /// XLA's `-buffer-assignment.txt` of the module [default: the one beside it in a folder, else our own assignment]
     #[arg(value_name = "DUMP")]
     dump: Option<PathBuf>,
+    /// Check our own assignment, even if XLA's is in the folder
+    #[arg(long, conflicts_with = "dump")]
+    ours: bool,
     #[command(flatten)]
     assignment: AssignmentArguments,
     /// How often to run each loop, each time it is entered
@@ -32,23 +35,33 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
-    let bytes = read_bytes(arguments.module.path())?;
-    let (module, facts, text, name) = match &arguments.dump {
+    let input = arguments.module.input()?;
+    let dump = match &arguments.dump {
         Some(path) => {
-            let text = String::from_utf8_lossy(&read_bytes(path)?).into_owned();
-            let (module, facts) = match arguments.module.program_of(&bytes) {
+            Some((String::from_utf8_lossy(&read_bytes(path)?).into_owned(), path.display().to_string()))
+        }
+        None => input
+            .assignment
+            .clone()
+            .filter(|_| !arguments.ours)
+            .map(|text| (text, "the assignment of the folder".to_owned())),
+    };
+    let has_dump = dump.is_some();
+    let (module, facts, text, name) = match dump {
+        Some((text, name)) => {
+            let (module, facts) = match arguments.module.program_from(&input) {
                 Ok(program) => (program.module, Some(program.facts)),
                 // An assignment can be checked without knowing what is bound to one buffer.
                 Err(Failure(why)) => {
-                    let module = arguments.module.module_of(&bytes)?;
+                    let module = arguments.module.module_of(&input.bytes)?;
                     eprintln!("{}", why.trim_end());
                     (module, None)
                 }
             };
-            (module, facts, text, path.display().to_string())
+            (module, facts, text, name)
         }
         None => {
-            let program = arguments.module.program_of(&bytes)?;
+            let program = arguments.module.program_from(&input)?;
             let (assignment, _) = arguments.assignment.assign(&program)?;
             let text = dumps::buffer_assignment(&program.module, &program.facts, &assignment);
             (program.module, Some(program.facts), text, "our own assignment".to_string())
@@ -62,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     options.iterations = arguments.iterations;
     let report = checking::report(&module, facts.as_ref(), &plan, &options)
         .map_err(|e| Failure(format!("{name}:{e}")))?;
-    let report = if arguments.strict || arguments.dump.is_none() { strict(report) } else { report };
+    let report = if arguments.strict || !has_dump { strict(report) } else { report };
     for violation in &report.forced {
         eprintln!("{}: {}", arguments.module.path().display(), blame(violation));
     }

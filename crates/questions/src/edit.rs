@@ -1,0 +1,670 @@
+//! Edits made by hand: what can be said of a program to be tried, and the program so changed.
+//!
+//! An edit names things as the module does, so that it can be kept in a file or an address and made again.
+
+use crate::changes::{donate, drop_output, later, leave_out, position, remove_unread, set_header, sooner};
+use crate::study::Program;
+use analysis::{Facts, Orders, Target};
+use assigner::words::{bytes, list};
+use hlo::{AliasKind, ComputationId, InstructionId, Module, Opcode, ShapeIndex};
+use serde::{Deserialize, Serialize};
+
+/// One edit. Steps are those of the program's clock when its turn comes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "edit", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Edit {
+    /// A value is wanted in other steps, whatever the program says.
+    Range {
+        /// The value, `fusion.1` or `while.2{0}`.
+        name: String,
+        /// First step.
+        start: u32,
+        /// Last step.
+        end: u32,
+    },
+    /// An instruction runs at another step; what it calls moves with it.
+    Move {
+        /// The instruction.
+        name: String,
+        /// The step.
+        to: u32,
+    },
+    /// Instructions run right before the first that waits for them.
+    Later {
+        /// The instructions.
+        names: Vec<String>,
+    },
+    /// An instruction runs as soon as what it waits for is done.
+    Sooner {
+        /// The instruction.
+        name: String,
+    },
+    /// An instruction does not read one of its operands.
+    DropRead {
+        /// The instruction.
+        reader: String,
+        /// Which operand, from 0.
+        operand: u32,
+    },
+    /// An argument is donated to an output.
+    Donate {
+        /// The parameter's number.
+        parameter: u32,
+        /// Where in it.
+        index: Vec<u32>,
+        /// Where in the result.
+        output: Vec<u32>,
+    },
+    /// A donation is taken back; copy insertion runs again.
+    Undonate {
+        /// The parameter's number.
+        parameter: u32,
+        /// Where in it.
+        index: Vec<u32>,
+    },
+    /// A part of the result is not returned.
+    DropOutput {
+        /// The element of its tuple.
+        output: u32,
+    },
+    /// A copy is left out: its readers read what it copies.
+    DropCopy {
+        /// The copy.
+        name: String,
+    },
+    /// Every plain copy is left out.
+    DropCopies,
+    /// Copy insertion runs.
+    InsertCopies,
+    /// One alignment for all memory spaces.
+    Alignment {
+        /// A power of two, in bytes.
+        bytes: u64,
+    },
+    /// Another packer.
+    Algorithm {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// Names in sentences: a module may name things as long as it likes.
+fn cut(text: &str) -> String {
+    const MOST: usize = 160;
+    if text.chars().count() <= MOST {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(MOST).collect();
+    format!("{head}…")
+}
+
+fn index(numbers: &[u32]) -> ShapeIndex {
+    ShapeIndex::from(numbers)
+}
+
+fn argument(parameter: u32, at: &[u32]) -> String {
+    if at.is_empty() { format!("argument {parameter}") } else { format!("argument {parameter}{}", index(at)) }
+}
+
+/// How the program is made and run, beside its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// Ranges put by hand: name, first and last step.
+    pub(crate) ranges: Vec<(String, u32, u32)>,
+    /// Another alignment.
+    pub(crate) alignment: Option<u64>,
+    /// Another packer.
+    pub(crate) algorithm: Option<packing::Algorithm>,
+}
+
+/// What an edit changes.
+pub(crate) enum Changed {
+    /// The module.
+    Module(Module),
+    /// Only how it is run.
+    Run,
+}
+
+impl Edit {
+    /// Makes the edit; gives what changed and the edit in words.
+    pub(crate) fn make(&self, program: &Program, run: &mut Run) -> Result<(Changed, String), String> {
+        let mut module = program.module.clone();
+        let words = match self {
+            Edit::Range { name, start, end } => {
+                if start > end {
+                    return Err(format!(
+                        "A range from step {start} to step {end}, expected the end at the start or behind it."
+                    ));
+                }
+                run.ranges.retain(|r| r.0 != *name);
+                run.ranges.push((name.clone(), *start, *end));
+                return Ok((
+                    Changed::Run,
+                    format!("{} is wanted from step {start} to step {end}", cut(name)),
+                ));
+            }
+            Edit::Alignment { bytes: n } => {
+                if !n.is_power_of_two() {
+                    return Err(format!("An alignment of {n}, expected a power of two."));
+                }
+                run.alignment = Some(*n);
+                return Ok((Changed::Run, format!("everything is aligned to {}", bytes(*n))));
+            }
+            Edit::Algorithm { name } => {
+                let algorithm = name.parse().map_err(|e: packing::UnknownAlgorithm| e.to_string())?;
+                run.algorithm = Some(algorithm);
+                return Ok((Changed::Run, format!("the packer is {name}")));
+            }
+            Edit::Move { name, to } => {
+                let id = find(&module, name)?;
+                let room = room(program, id)?;
+                let at = room.place(program, *to)?;
+                let c = module.instruction(id).computation;
+                let order = &mut module.computations[c.index()].instructions;
+                order.retain(|i| *i != id);
+                order.insert(at, id);
+                format!("{} runs at step {to} instead of step {}", cut(name), room.now)
+            }
+            Edit::Later { names } => {
+                let ids: Vec<InstructionId> =
+                    names.iter().map(|n| find(&module, n)).collect::<Result<_, _>>()?;
+                for id in ids.iter().rev() {
+                    later(&mut module, *id).ok_or_else(|| {
+                        format!("Nothing in its computation waits for {}.", cut(module.name_of(*id)))
+                    })?;
+                }
+                let names: Vec<String> = names.iter().map(|n| cut(n)).collect();
+                format!("{} right before the first that waits", list(&names, 3))
+            }
+            Edit::Sooner { name } => {
+                let id = find(&module, name)?;
+                sooner(&mut module, id).ok_or_else(|| format!("{} cannot be moved.", cut(name)))?;
+                format!("{} runs as soon as it can", cut(name))
+            }
+            Edit::DropRead { reader, operand } => {
+                let id = find(&module, reader)?;
+                drop_read(&mut module, &program.facts, id, *operand)?
+            }
+            Edit::Donate { parameter, index: at, output } => {
+                let donor = module
+                    .computation(module.entry)
+                    .parameters
+                    .get(*parameter as usize)
+                    .ok_or_else(|| format!("There is no argument {parameter}."))?;
+                let place = |i: InstructionId, at: &[u32]| {
+                    let shape = module.instruction(i).shape;
+                    let sub = module.shapes.find(shape, at)?;
+                    module.shapes.subshapes(shape).get(sub as usize).map(|s| s.shape)
+                };
+                let what = argument(*parameter, at);
+                let from = place(*donor, at).ok_or_else(|| format!("There is no {what}."))?;
+                let to = place(module.root(module.entry), output)
+                    .ok_or_else(|| format!("There is no output {}.", index(output)))?;
+                if !module.shapes.is_array(from) || !module.shapes.is_array(to) {
+                    return Err(
+                        "A donation is of one array to one array; expected the index of one.".to_owned()
+                    );
+                }
+                let is_taken = |a: &hlo::Alias| {
+                    a.output.0[..] == output[..]
+                        || (a.parameter == *parameter && a.parameter_index.0[..] == at[..])
+                };
+                if module.input_output_alias.iter().any(is_taken) {
+                    return Err(format!(
+                        "{what} or output {} is in a donation already; take that back first.",
+                        index(output)
+                    ));
+                }
+                let sizes = [from, to].map(|s| program.facts.target.bytes(&module.shapes, s));
+                if sizes[0] != sizes[1] {
+                    return Err(format!(
+                        "{what} has {}, output {} {}; expected the same number.",
+                        bytes(sizes[0]),
+                        index(output),
+                        bytes(sizes[1])
+                    ));
+                }
+                donate(&mut module, *parameter, &index(at), &index(output));
+                format!("{what} is donated to output {}", index(output))
+            }
+            Edit::Undonate { parameter, index: at } => {
+                let before = module.input_output_alias.len();
+                let place = index(at);
+                module.input_output_alias.retain(|a| a.parameter != *parameter || a.parameter_index != place);
+                if module.input_output_alias.len() == before {
+                    return Err(format!("{} is not donated.", argument(*parameter, at)));
+                }
+                write_aliases(&mut module);
+                module = with_copies(&module, &program.facts.target)?;
+                format!("{} is not donated", argument(*parameter, at))
+            }
+            Edit::DropOutput { output } => {
+                drop_output(&mut module, *output)
+                    .ok_or_else(|| format!("Output {{{output}}} cannot be left out."))?;
+                format!("output {{{output}}} is not returned")
+            }
+            Edit::DropCopy { name } => {
+                let id = find(&module, name)?;
+                if module.instruction(id).opcode != Opcode::Copy {
+                    return Err(format!("{} is no copy.", cut(name)));
+                }
+                leave_out(&mut module, id).ok_or_else(|| {
+                    format!(
+                        "{} cannot be left out: it changes the layout, or is what its computation returns.",
+                        cut(name)
+                    )
+                })?;
+                format!("{} is left out", cut(name))
+            }
+            Edit::DropCopies => {
+                let copies: Vec<InstructionId> = module
+                    .instruction_ids()
+                    .filter(|i| {
+                        module.instruction(*i).opcode == Opcode::Copy
+                            && program.facts.clock.time(*i).is_some()
+                    })
+                    .collect();
+                let count = copies.into_iter().filter(|c| leave_out(&mut module, *c).is_some()).count();
+                if count == 0 {
+                    return Err("There is no copy that could be left out.".to_owned());
+                }
+                format!("{count} copies are left out")
+            }
+            Edit::InsertCopies => {
+                let count = |m: &Module| m.instructions.iter().filter(|i| i.opcode == Opcode::Copy).count();
+                let with = with_copies(&module, &program.facts.target)?;
+                let more = count(&with) as i64 - count(&module) as i64;
+                module = with;
+                format!("copy insertion runs: {more:+} copies")
+            }
+        };
+        // Printed and read again, so that nothing of the old module is left over.
+        let module = read_back(&module)?;
+        Ok((Changed::Module(module), words))
+    }
+}
+
+fn read_back(module: &Module) -> Result<Module, String> {
+    hlo::read_owned(hlo::print(module)).complete().map_err(|d| {
+        d.first().map_or_else(|| "The changed module cannot be read back.".to_owned(), ToString::to_string)
+    })
+}
+
+/// An instruction by its name.
+fn find(module: &Module, name: &str) -> Result<InstructionId, String> {
+    let wanted = name.trim_start_matches('%');
+    module
+        .instruction_ids()
+        .find(|i| module.name_of(*i) == wanted && stands(module, *i))
+        .ok_or_else(|| format!("There is no instruction {}.", cut(name)))
+}
+
+/// Is it in its computation's order, or was it taken away?
+fn stands(module: &Module, id: InstructionId) -> bool {
+    position(module, module.instruction(id).computation, id).is_some()
+}
+
+/// Writes the aliases into the module's header, from which a printed module is read back.
+fn write_aliases(module: &mut Module) {
+    let entries: Vec<String> = module
+        .input_output_alias
+        .iter()
+        .map(|a| {
+            let kind = if a.kind == AliasKind::Must { "must-alias" } else { "may-alias" };
+            format!("{}: ({}, {}, {kind})", a.output, a.parameter, a.parameter_index)
+        })
+        .collect();
+    if entries.is_empty() {
+        module.header.retain({
+            let texts: Vec<bool> =
+                module.header.iter().map(|a| module.str(a.name) != "input_output_alias").collect();
+            let mut texts = texts.into_iter();
+            move |_| texts.next().unwrap_or(true)
+        });
+    } else {
+        set_header(module, "input_output_alias", &format!("{{ {} }}", entries.join(", ")));
+    }
+}
+
+/// The module with the copies that it needs.
+fn with_copies(module: &Module, target: &Target) -> Result<Module, String> {
+    let orders = Orders::guess(module, target);
+    copy_insertion::insert_copies(module, &orders, target, copy_insertion::Options::default())
+        .map(|o| o.module)
+        .map_err(|e| e.describe(module))
+}
+
+/// Where an instruction may run without coming before what it waits for or behind what waits for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// The step at which it runs.
+    pub now: u32,
+    /// The earliest step.
+    pub earliest: u32,
+    /// The latest step.
+    pub latest: u32,
+    /// What it waits for last.
+    pub behind: Option<InstructionId>,
+    /// What waits for it first.
+    pub before: Option<InstructionId>,
+    instruction: InstructionId,
+    /// By place in its computation's order, from the first that it may take on: the step at which it then runs.
+    steps: Vec<u32>,
+    /// The first place it may take.
+    first: usize,
+}
+
+/// Where an instruction may run.
+pub fn room(program: &Program, id: InstructionId) -> Result<Room, String> {
+    let Program { module, facts, .. } = program;
+    let name = || cut(module.name_of(id));
+    if module.instruction(id).opcode == Opcode::Parameter {
+        return Err(format!("{} is a parameter: it is there when its computation begins.", name()));
+    }
+    let c = module.instruction(id).computation;
+    let (Some(now), Some(span)) = (facts.clock.time(id), facts.clock.span(c)) else {
+        return Err(format!("{} has no step of its own: it runs inside of another instruction.", name()));
+    };
+    let all = &module.computation(c).instructions;
+    let at = position(module, c, id).ok_or_else(|| format!("{} is not in the schedule.", name()))?;
+    let behind = (0..at).rev().find(|n| {
+        let other = all[*n];
+        module.operands(id).contains(&other) || module.control_predecessors(id).contains(&other)
+    });
+    let before = (at + 1..all.len()).find(|n| {
+        let other = all[*n];
+        module.operands(other).contains(&id) || module.control_predecessors(other).contains(&id)
+    });
+    // What it calls runs right before it, and moves with it.
+    let time = |i: &InstructionId| facts.clock.time(*i).map_or(0, |s| s.0);
+    let begin = if at == 0 { span.0.0 } else { time(&all[at - 1]) + 1 };
+    let length = (now.0 + 1).saturating_sub(begin);
+    let others: Vec<InstructionId> = all.iter().copied().filter(|i| *i != id).collect();
+    let shifted = |i: &InstructionId| {
+        let t = time(i);
+        if t > now.0 { t - length } else { t }
+    };
+    let (first, last) = (behind.map_or(0, |n| n + 1), before.map_or(others.len(), |n| n - 1));
+    let steps: Vec<u32> = (first..=last)
+        .map(|k| {
+            let done = if k == 0 { span.0.0 } else { shifted(&others[k - 1]) + 1 };
+            (done + length).saturating_sub(1)
+        })
+        .collect();
+    Ok(Room {
+        now: now.0,
+        earliest: steps.first().copied().unwrap_or(now.0),
+        latest: steps.last().copied().unwrap_or(now.0),
+        behind: behind.map(|n| all[n]),
+        before: before.map(|n| all[n]),
+        instruction: id,
+        steps,
+        first,
+    })
+}
+
+impl Room {
+    /// The place in the order at which it runs at a step.
+    fn place(&self, program: &Program, to: u32) -> Result<usize, String> {
+        if let Some(n) = self.steps.iter().position(|s| *s == to) {
+            return Ok(self.first + n);
+        }
+        let module = &program.module;
+        if (self.earliest..=self.latest).contains(&to) {
+            let near = self.steps.iter().min_by_key(|s| s.abs_diff(to)).copied().unwrap_or(self.now);
+            return Err(format!(
+                "At step {to} another computation runs, not the one of {}; expected a step like {near}.",
+                cut(module.name_of(self.instruction))
+            ));
+        }
+        Err(format!("{} Step {to} is outside of it.", self.words(module)))
+    }
+
+    /// The steps at which it can run, those in between that belong to other computations left out.
+    pub fn steps(&self) -> impl Iterator<Item = u32> + '_ {
+        self.steps.iter().copied()
+    }
+
+    /// In a sentence.
+    #[must_use]
+    pub fn words(&self, module: &Module) -> String {
+        let name = |i: InstructionId| cut(module.name_of(i));
+        let from = self.behind.map_or_else(String::new, |i| format!(", behind {}", name(i)));
+        let to = self.before.map_or_else(String::new, |i| format!(", before {}", name(i)));
+        if self.earliest == self.latest {
+            return format!("{} can run at step {} only{from}{to}.", name(self.instruction), self.earliest);
+        }
+        format!(
+            "{} can run from step {}{from} to step {}{to}.",
+            name(self.instruction),
+            self.earliest,
+            self.latest
+        )
+    }
+}
+
+/// A read that can be left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadOf {
+    /// Who reads.
+    pub reader: InstructionId,
+    /// Which operand of it.
+    pub operand: u32,
+}
+
+/// Who reads the value that an instruction makes, directly or through a bitcast or an element of a tuple, such that the
+/// read can be left out.
+#[must_use]
+pub fn droppable_reads(program: &Program, value: analysis::ValueId) -> Vec<ReadOf> {
+    let module = &program.module;
+    let Some(v) = program.facts.find_value(value) else { return Vec::new() };
+    let mut out: Vec<ReadOf> = v
+        .uses
+        .iter()
+        .filter(|u| program.facts.clock.time(u.user).is_some())
+        .filter(|u| refusal(module, u.user).is_none())
+        .map(|u| ReadOf { reader: u.user, operand: u.operand })
+        .collect();
+    out.sort_by_key(|r| (program.facts.clock.time(r.reader), r.operand));
+    out.dedup();
+    out
+}
+
+/// Why an instruction's reads cannot be left out.
+fn refusal(module: &Module, id: InstructionId) -> Option<&'static str> {
+    use Opcode as O;
+    match module.instruction(id).opcode {
+        O::Tuple
+        | O::GetTupleElement
+        | O::Bitcast
+        | O::AddDependency
+        | O::OptimizationBarrier
+        | O::Domain => {
+            Some("it only passes on what it is given; leave out the read of who reads it from there")
+        }
+        O::While | O::Conditional | O::Call | O::AsyncStart | O::AsyncUpdate | O::AsyncDone => {
+            Some("it hands it to the computation that it runs; leave out the read in there")
+        }
+        O::CopyStart
+        | O::CopyDone
+        | O::Send
+        | O::SendDone
+        | O::Recv
+        | O::RecvDone
+        | O::AllGatherStart
+        | O::AllGatherDone
+        | O::AllReduceStart
+        | O::AllReduceDone
+        | O::CollectivePermuteStart
+        | O::CollectivePermuteDone => Some("it is one of a pair that starts and ends a transfer"),
+        O::Parameter | O::Constant | O::Iota => Some("it reads nothing"),
+        _ if module.shapes.is_tuple(module.instruction(id).shape)
+            && !matches!(module.instruction(id).opcode, O::Fusion | O::CustomCall) =>
+        {
+            Some("it gives a result for each of its operands")
+        }
+        _ => None,
+    }
+}
+
+/// The instruction without one of its operands; what nobody reads then is not computed.
+fn drop_read(module: &mut Module, facts: &Facts, id: InstructionId, operand: u32) -> Result<String, String> {
+    let name = cut(module.name_of(id));
+    let mut operands = module.operands(id).to_vec();
+    let k = operand as usize;
+    let Some(old) = operands.get(k).copied() else {
+        return Err(format!(
+            "{name} has {} operands, expected a number below that, not {operand}.",
+            operands.len()
+        ));
+    };
+    if let Some(why) = refusal(module, id) {
+        return Err(format!("{name} is {}: {why}.", module.str(module.instruction(id).opcode_name)));
+    }
+    let shape = module.instruction(id).shape;
+    let opcode = module.instruction(id).opcode;
+    let twin = |o: &InstructionId| module.instruction(*o).shape == module.instruction(old).shape && *o != old;
+    let stand_in = operands.iter().copied().find(|o| twin(o));
+    let is_elementwise = matches!(
+        opcode,
+        Opcode::Add
+            | Opcode::And
+            | Opcode::Atan2
+            | Opcode::Compare
+            | Opcode::Complex
+            | Opcode::Divide
+            | Opcode::Maximum
+            | Opcode::Minimum
+            | Opcode::Multiply
+            | Opcode::Or
+            | Opcode::Power
+            | Opcode::Remainder
+            | Opcode::Select
+            | Opcode::ShiftLeft
+            | Opcode::ShiftRightArithmetic
+            | Opcode::ShiftRightLogical
+            | Opcode::Subtract
+            | Opcode::Xor
+    );
+    if let Some(other) = stand_in.filter(|_| is_elementwise) {
+        // The same operation of what is left: what it may write over stays the same.
+        operands[k] = other;
+        module.set_operands(id, &operands);
+    } else if let Some(inner) = fused(module, id).filter(|_| opcode == Opcode::Fusion) {
+        let parameter = module.computation(inner).parameters.get(k).copied();
+        let parameter = parameter.ok_or_else(|| format!("{name} does not take operand {operand}."))?;
+        of_zero(module, parameter)?;
+        module.computations[inner.index()].parameters.remove(k);
+        for (n, p) in module.computation(inner).parameters.clone().into_iter().enumerate() {
+            let number = module.add_text(&n.to_string());
+            module.instructions[p.index()].payload = number;
+        }
+        operands.remove(k);
+        module.set_operands(id, &operands);
+        renumber_aliasing(module, id, operand);
+    } else {
+        // An operation that gives the same shape and writes where it wrote before, of which no more is known.
+        let pairs = facts.in_place.of(id).iter();
+        let pair = pairs.filter(|p| p.operand_sub == 0 && p.output_sub == 0).map(|p| p.operand).next();
+        operands.remove(k);
+        module.set_operands(id, &operands);
+        if opcode == Opcode::CustomCall {
+            module.remove_attribute(id, "operand_layout_constraints");
+            renumber_aliasing(module, id, operand);
+        } else {
+            let metadata = module.attribute(id, "metadata").map(str::to_owned);
+            let names: Vec<String> =
+                module.attributes(id).iter().map(|a| module.str(a.name).to_owned()).collect();
+            for n in names {
+                module.remove_attribute(id, &n);
+            }
+            module.set_called(id, &[]);
+            let text = module.add_text(Opcode::CustomCall.name());
+            let instruction = &mut module.instructions[id.index()];
+            instruction.opcode_name = text;
+            instruction.opcode = Opcode::CustomCall;
+            module.set_attribute(id, "custom_call_target", "\"without_one_read\"");
+            if let Some(pair) = pair.filter(|p| *p != operand && module.shapes.is_array(shape)) {
+                let left = if pair > operand { pair - 1 } else { pair };
+                module.set_attribute(id, "output_to_operand_aliasing", &format!("{{{{}}: ({left}, {{}})}}"));
+            }
+            if let Some(metadata) = metadata {
+                module.set_attribute(id, "metadata", &metadata);
+            }
+        }
+    }
+    let mut words = format!("{name} does not read {} (operand {operand})", cut(module.name_of(old)));
+    if module.operands(id).contains(&old) {
+        words += ", but still reads it through another operand";
+    }
+    let gone = remove_unread(module, old);
+    if !gone.is_empty() {
+        let names: Vec<String> = gone.iter().map(|i| cut(module.name_of(*i))).collect();
+        words += &format!("; what nobody else reads is not computed: {}", list(&names, 3));
+    }
+    Ok(words)
+}
+
+/// The computation that a fusion runs, if no one else runs it.
+fn fused(module: &Module, id: InstructionId) -> Option<ComputationId> {
+    let inner = *module.called(id).first()?;
+    let calls = module.instruction_ids().filter(|i| module.called(*i).contains(&inner)).count();
+    (calls == 1).then_some(inner)
+}
+
+/// Turns the parameter of a fused computation into a broadcast zero, which takes no memory there.
+fn of_zero(module: &mut Module, parameter: InstructionId) -> Result<(), String> {
+    let shape = module.instruction(parameter).shape;
+    let hlo::Shape::Array { element, .. } = *module.shapes.get(shape) else {
+        return Err("This operand is a tuple; expected an array.".to_owned());
+    };
+    let name = element.name();
+    let scalar = module.shapes.intern(&format!("{name}[]")).map_err(|e| e.to_string())?;
+    let zero = match name {
+        "pred" => "false",
+        _ if name.starts_with('c') => "(0, 0)",
+        _ => "0",
+    };
+    let c = module.instruction(parameter).computation;
+    let own = format!("{}.zero", module.name_of(parameter));
+    let constant = module.add_instruction(c, &own, Opcode::Constant, scalar, &[]);
+    let zero = module.add_text(zero);
+    module.instructions[constant.index()].payload = zero;
+    let at = position(module, c, parameter).unwrap_or(0);
+    module.computations[c.index()].instructions.insert(at, constant);
+    let text = module.add_text(Opcode::Broadcast.name());
+    let instruction = &mut module.instructions[parameter.index()];
+    instruction.opcode = Opcode::Broadcast;
+    instruction.opcode_name = text;
+    instruction.payload = hlo::Span::default();
+    module.set_operands(parameter, &[constant]);
+    let names: Vec<String> =
+        module.attributes(parameter).iter().map(|a| module.str(a.name).to_owned()).collect();
+    for n in names {
+        module.remove_attribute(parameter, &n);
+    }
+    module.set_attribute(parameter, "dimensions", "{}");
+    Ok(())
+}
+
+/// `output_to_operand_aliasing={{0}: (1, {}), ...}` after an operand is gone.
+fn renumber_aliasing(module: &mut Module, id: InstructionId, gone: u32) {
+    const NAME: &str = "output_to_operand_aliasing";
+    let Some(text) = module.attribute(id, NAME).map(str::to_owned) else { return };
+    let inner = text.trim().strip_prefix('{').and_then(|t| t.strip_suffix('}')).unwrap_or("");
+    let left: Vec<String> = inner
+        .split(')')
+        .filter_map(|entry| {
+            let (output, rest) = entry.trim_start_matches([',', ' ']).split_once(": (")?;
+            let (number, rest) = rest.split_once(',')?;
+            let number: u32 = number.trim().parse().ok()?;
+            let now = if number > gone { number - 1 } else { number };
+            (number != gone).then(|| format!("{output}: ({now},{rest})"))
+        })
+        .collect();
+    if left.is_empty() {
+        module.remove_attribute(id, NAME);
+    } else {
+        module.set_attribute(id, NAME, &format!("{{{}}}", left.join(", ")));
+    }
+}
