@@ -43,6 +43,8 @@ struct Current {
     baseline: Option<questions::Baseline>,
     /// The edits of what is being tried.
     edits: Vec<Edit>,
+    /// What is said of it: the edits in words, and whether it is sound.
+    said: Vec<String>,
     /// XLA's assignment, for what memory space assignment placed.
     placed: Option<dumps::read::BufferAssignmentFile>,
     headline: Vec<String>,
@@ -391,6 +393,7 @@ impl Session {
             tried: None,
             baseline: None,
             edits: Vec::new(),
+            said: Vec::new(),
             placed,
             headline: out.headline.clone(),
             text,
@@ -497,6 +500,8 @@ impl Session {
         };
         chosen.tried = Some(view);
         chosen.edits.clone_from(&trial.edits);
+        chosen.said =
+            vec![format!("With changes made by hand: {}.", tried.edits.join("; ")), tried.sound.clone()];
         Answer::Tried(Box::new(tried))
     }
 
@@ -653,9 +658,24 @@ impl Session {
     }
 
     fn export(&self, source: Source, what: &str) -> Answer {
-        let headline = self.chosen.as_ref().map(|c| c.headline.clone()).unwrap_or_default();
+        let Some(chosen) = &self.chosen else { return no_module() };
+        let headline = match source {
+            Source::Tried => {
+                let of_run = chosen.tried.as_ref().map(headline).unwrap_or_default();
+                chosen.said.iter().cloned().chain(of_run).collect()
+            }
+            _ => chosen.headline.clone(),
+        };
         self.with(source, |v| match export::file(&v.study, &v.peak, &headline, what) {
-            Some(text) => Answer::File { name: what.to_owned(), text },
+            Some(mut text) => {
+                // What was tried is not to be taken for what is.
+                if source == Source::Tried && text.starts_with('{') {
+                    let edits = serde_json::to_string(&chosen.edits).unwrap_or_default();
+                    let said = serde_json::to_string(&chosen.said).unwrap_or_default();
+                    text.insert_str(1, &format!("\"edits\": {edits}, \"tried\": {said}, "));
+                }
+                Answer::File { name: what.to_owned(), text }
+            }
             None => Answer::Failed("This file needs the program, and its text is not there.".to_owned()),
         })
     }

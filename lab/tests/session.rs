@@ -425,6 +425,17 @@ fn an_instruction_is_moved_and_a_read_left_out() {
     let again = hands(&mut session, &found.value, true);
     assert_eq!(again.room.map(|r| r.now), Some(to));
     assert_eq!(hands(&mut session, &found.value, false).room.map(|r| r.now), Some(room.now));
+    // What is taken away of it says what was changed.
+    let export = |what: &str| Ask::Export { source: Source::Tried, what: what.to_owned() };
+    let Answer::File { text, .. } = ask(&mut session, export("assignment.json"), Vec::new()) else {
+        panic!("a file")
+    };
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((&json["edits"][0]["edit"], &json["total"]), (&"move".into(), &moved.total.1.into()));
+    let Answer::File { text, .. } = ask(&mut session, export("peak.md"), Vec::new()) else {
+        panic!("a file")
+    };
+    assert!(text.contains("With changes made by hand") && text.contains("ound: "), "{text}");
     let dropped = try_out(&mut session, vec![found.reads[0].1.clone()]);
     assert!(dropped.edits[0].contains("does not read"), "{:?}", dropped.edits);
     assert_eq!(hands(&mut session, &found.value, true).reads.len() + 1, found.reads.len());

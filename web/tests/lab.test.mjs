@@ -346,6 +346,197 @@ test("a range is pulled by keys and by a drag, undone and redone; a donation and
     await expectAccessible(page);
   }));
 
+test("an instruction is moved by handle, keys and buttons; a read is left out; what is unsound says why", () =>
+  onLab({ width: 1280, path: "#sample=unet_skip.txt" }, async (page) => {
+    await chosen(page);
+    await page.locator("#group").selectOption({ label: "each value" });
+    await page.locator("#when").selectOption({ label: "at any time" });
+    await page.getByRole("tab", { name: "Try" }).click();
+    const mover = page.getByRole("slider", { name: /^Step at which the instruction/ });
+    // The first band that has room to move, and is read by several.
+    await page.locator("#map").focus();
+    let name = "";
+    for (let i = 0; i < 80; i++) {
+      const was = await page.evaluate(() => document.getElementById("room")?.textContent);
+      await page.locator("#map").press("]");
+      await page.waitForFunction((w) => (document.getElementById("room")?.textContent ?? w) !== w, was, LONG);
+      if ((await page.locator("#move").count()) && (await page.locator("#reads li").count()) > 1) {
+        name = await page.locator("#detail h3").textContent();
+        break;
+      }
+    }
+    assert.notEqual(name, "");
+    await screenshot(page, "lab-move");
+    const step = () => mover.getAttribute("aria-valuenow").then(Number);
+    const [first, last, now] = await Promise.all(["aria-valuemin", "aria-valuemax", "aria-valuenow"].map((a) => mover.getAttribute(a).then(Number)));
+    assert.ok(first < last && first <= now && now <= last);
+    const moved = (to) => page.waitForFunction((n) => Number(document.querySelector(".handle.move")?.getAttribute("aria-valuenow")) === n, to, LONG);
+    // By keys, to both ends.
+    await mover.focus();
+    await page.keyboard.press(now === last ? "Home" : "End");
+    const end = now === last ? first : last;
+    await moved(end);
+    await page.locator("#tried").waitFor();
+    assert.match(await page.locator("#outcome").textContent(), new RegExp(`runs at step ${end} instead of step ${now}`));
+    assert.match(await page.locator("#sound").textContent(), /^(Sound|Unsound): /);
+    // It is in the address, and a reload has it again.
+    assert.match(page.url(), /#v1\/sample=unet_skip\.txt&try=/);
+    // By a drag: as far as the dependencies go, and no further.
+    const back = end === last ? first : last;
+    await mover.scrollIntoViewIfNeeded();
+    const from = await mover.boundingBox();
+    const map = await page.locator("#map").boundingBox();
+    await page.mouse.move(from.x + from.width / 2, from.y + from.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(back < end ? map.x + 2 : map.x + map.width - 2, from.y + from.height / 2, { steps: 6 });
+    await page.mouse.up();
+    await moved(back);
+    // By number: one that is too far is cut to what can be.
+    await page.locator("#move-to").fill("999999");
+    await page.locator("#move-to").blur();
+    await page.locator("#move button[type=submit]").click();
+    await moved(last);
+    await page.locator("#undo").click();
+    await moved(back);
+    await page.getByRole("button", { name: "Reset" }).click();
+    await moved(now);
+    assert.match(page.url(), /#sample=unet_skip\.txt$/);
+    // A read less; the checker has run the program without it.
+    await page.locator("#reads button").last().click();
+    await page.locator("#tried").waitFor();
+    assert.match(await page.locator("#outcome").textContent(), /does not read/);
+    assert.match(await page.locator("#sound").textContent(), /^Sound/);
+    await page.getByRole("button", { name: /^Take back/ }).click();
+    await page.locator("#tried").waitFor({ state: "detached" });
+    // A range cut short loses what is read later.
+    const long = page.locator("form[aria-label=Range]");
+    await long.locator("#range-end").fill(await long.locator("#range-start").inputValue());
+    await long.locator("#range-end").blur();
+    await long.getByRole("button").click();
+    await page.locator("#sound").waitFor();
+    if ((await page.locator("#sound.problem").count()) > 0) {
+      assert.match(await page.locator("#sound").textContent(), /^Unsound: step \d+: .* reads /);
+    }
+    assert.equal(await step(), now);
+    await expectAccessible(page);
+    await screenshot(page, "lab-unsound");
+  }));
+
+test("a link and a file bring module and changes back; one that is too long says so", () =>
+  onLab({ width: 1280, clipboard: true }, async (page) => {
+    await open(page, sample("donation_swap.txt"));
+    await chosen(page);
+    await page.getByRole("tab", { name: "Try" }).click();
+    await page.getByRole("button", { name: "Leave every plain copy out" }).click();
+    await page.locator("#sound.problem").waitFor(LONG);
+    assert.match(await page.locator("#sound").textContent(), /Unsound: .*copy/i);
+    await screenshot(page, "lab-copies");
+    await page.getByRole("button", { name: "Run copy insertion" }).click();
+    await page.locator("#sound.problem").waitFor({ state: "detached", ...LONG });
+    const total = () => page.locator("#tried tbody tr").first().locator("td").nth(1).textContent();
+    const was = await total();
+    // The reader's own module is in no address unless he asks.
+    assert.match(page.url(), /#v1\/try=[\w-]+$/);
+    await page.locator("#copy-link").click();
+    await page.getByText("It holds the module's text").waitFor(LONG);
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    assert.match(link, /#v1\/text=[\w-]+&try=[\w-]+$/);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#save-trial").click()]);
+    assert.match(download.suggestedFilename(), /\.trial\.json$/);
+    const kept = readFileSync(await download.path());
+    // As an address of a page that is new.
+    await page.goto("about:blank");
+    await page.goto(link);
+    await page.locator("#tried").waitFor(LONG);
+    assert.equal(await total(), was);
+    assert.equal(await page.locator(".edits").first().locator("li").count(), 2);
+    // As a file.
+    await page.goto(link.split("#")[0]);
+    await page.reload();
+    await open(page, { name: download.suggestedFilename(), mimeType: "application/json", buffer: kept });
+    await page.locator("#tried").waitFor(LONG);
+    assert.equal(await total(), was);
+    // Too long, with numbers; and an address of the changes alone asks for its module.
+    await open(page, sample("transformer_train.txt"));
+    await chosen(page);
+    await page.getByRole("tab", { name: "Try" }).click();
+    await page.locator("#copy-link").click();
+    await page.getByText(/The link would have [\d,]+ characters/).waitFor(LONG);
+    await page.locator("#alignment").selectOption("4096");
+    await page.locator("#tried").waitFor(LONG);
+    const alone = page.url();
+    assert.match(alone, /#v1\/try=/);
+    await page.goto("about:blank");
+    await page.goto(alone);
+    await page.getByText("This address holds changes of the module").waitFor(LONG);
+    await open(page, sample("transformer_train.txt"));
+    await page.locator("#tried").waitFor(LONG);
+    assert.match(await page.locator("#outcome").textContent(), /aligned to 4,096 B/);
+    await page.goto("about:blank");
+    await page.goto(`${alone.split("#")[0]}#v9/x=y`);
+    await page.getByText("damaged, or of another version").waitFor(LONG);
+  }));
+
+test("files and a folder are dropped by mouse", () =>
+  onLab({ width: 1280 }, async (page) => {
+    const folder = join(mkdtempSync(join(tmpdir(), "lab-")), "dump");
+    mkdirSync(join(folder, "inner"), { recursive: true });
+    const put = (name, from) => writeFileSync(join(folder, name), readFileSync(sample(from)));
+    put("module_0003.jit_t.cpu_after_optimizations.txt", "mlp_grad.txt");
+    put("inner/module_0007.jit_u.cpu_after_optimizations.txt", "unet_skip.txt");
+    const session = await page.context().newCDPSession(page);
+    const drop = async (files) => {
+      const data = { items: [], files, dragOperationsMask: 1 };
+      for (const type of ["dragEnter", "dragOver", "drop"]) {
+        await session.send("Input.dispatchDragEvent", { type, x: 300, y: 300, data });
+        if (type === "dragOver") await page.locator(".open.over").waitFor();
+      }
+    };
+    // A folder, walked through.
+    await drop([folder]);
+    const rows = page.locator(".modules tbody tr");
+    await rows.nth(1).waitFor(LONG);
+    assert.equal(await rows.count(), 2);
+    assert.match(await page.locator(".modules").textContent(), /inner/);
+    assert.equal(await page.locator(".open.over").count(), 0);
+    // Two files.
+    await drop([join(folder, "module_0003.jit_t.cpu_after_optimizations.txt"), sample("donation_swap.txt")]);
+    await page.getByText(/^2 files with/).waitFor(LONG);
+    // As a script would, without entries of a file system.
+    await page.evaluate(() => {
+      const transfer = new DataTransfer();
+      const text = "HloModule made, is_scheduled=true\n\nENTRY e {\n  p = f32[8]{0} parameter(0)\n  ROOT n = f32[8]{0} negate(p)\n}\n";
+      transfer.items.add(new File([text], "made.txt"));
+      document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    });
+    await page.waitForFunction(() => document.getElementById("bench-title")?.textContent === "made", undefined, LONG);
+  }));
+
+test("a search is stopped and keeps what it found; whatever else is cancelled, what is open stays open", () =>
+  onLab({ width: 1280 }, async (page) => {
+    await open(page, sample("transformer_train.txt"));
+    await chosen(page);
+    await page.getByRole("tab", { name: "Try" }).click();
+    await page.locator("#advise").click();
+    await page.getByRole("button", { name: "Stop, and keep what was found" }).click();
+    await page.locator("#pane .summary").waitFor(LONG);
+    const [, tried, , untried] = (await page.locator("#pane .summary").textContent()).match(/^(\d+) changes were tried.*; (\d+) of them.*, (\d+) were left untried/) ?? [];
+    assert.ok(Number(tried) < 200 && Number(untried) > 0, `${tried} ${untried}`);
+    // The same worker goes on: nothing is read again.
+    await page.locator("#alignment").selectOption("4096");
+    await page.locator("#tried").waitFor(LONG);
+    // A worker that is ended is followed by one that knows what is open and what is tried.
+    await page.locator("#advise").click();
+    await page.locator("#cancel").click();
+    const again = page.locator("#cancel");
+    if (await again.count()) await again.click({ timeout: 2000 }).catch(() => {});
+    await page.locator("#cancel").waitFor({ state: "detached", ...LONG });
+    assert.equal(await page.locator("#tried").count(), 1);
+    await page.getByRole("tab", { name: "What is alive" }).click();
+    await page.locator("#values tbody tr").first().waitFor(LONG);
+    assert.equal(await page.locator("#bench-title").count(), 1);
+  }));
+
 test("donations are tried, and what would help most is found", () =>
   onLab({}, async (page) => {
     await open(page, sample("donation_swap.txt"));

@@ -8,6 +8,7 @@ use analysis::{Facts, Orders, Target};
 use assigner::words::{bytes, list};
 use hlo::{AliasKind, ComputationId, InstructionId, Module, Opcode, ShapeIndex};
 use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 
 /// One edit. Steps are those of the program's clock when its turn comes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,17 +118,9 @@ pub(crate) struct Run {
     pub(crate) algorithm: Option<packing::Algorithm>,
 }
 
-/// What an edit changes.
-pub(crate) enum Changed {
-    /// The module.
-    Module(Module),
-    /// Only how it is run.
-    Run,
-}
-
 impl Edit {
-    /// Makes the edit; gives what changed and the edit in words.
-    pub(crate) fn make(&self, program: &Program, run: &mut Run) -> Result<(Changed, String), String> {
+    /// Makes the edit; gives the changed module, if not only how it is run is another, and the edit in words.
+    pub(crate) fn make(&self, program: &Program, run: &mut Run) -> Result<(Option<Module>, String), String> {
         let mut module = program.module.clone();
         let words = match self {
             Edit::Range { name, start, end } => {
@@ -138,22 +131,19 @@ impl Edit {
                 }
                 run.ranges.retain(|r| r.0 != *name);
                 run.ranges.push((name.clone(), *start, *end));
-                return Ok((
-                    Changed::Run,
-                    format!("{} is wanted from step {start} to step {end}", cut(name)),
-                ));
+                return Ok((None, format!("{} is wanted from step {start} to step {end}", cut(name))));
             }
             Edit::Alignment { bytes: n } => {
                 if !n.is_power_of_two() {
                     return Err(format!("An alignment of {n}, expected a power of two."));
                 }
                 run.alignment = Some(*n);
-                return Ok((Changed::Run, format!("everything is aligned to {}", bytes(*n))));
+                return Ok((None, format!("everything is aligned to {}", bytes(*n))));
             }
             Edit::Algorithm { name } => {
                 let algorithm = name.parse().map_err(|e: packing::UnknownAlgorithm| e.to_string())?;
                 run.algorithm = Some(algorithm);
-                return Ok((Changed::Run, format!("the packer is {name}")));
+                return Ok((None, format!("the packer is {name}")));
             }
             Edit::Move { name, to } => {
                 let id = find(&module, name)?;
@@ -280,7 +270,7 @@ impl Edit {
         };
         // Printed and read again, so that nothing of the old module is left over.
         let module = read_back(&module)?;
-        Ok((Changed::Module(module), words))
+        Ok((Some(module), words))
     }
 }
 
@@ -600,7 +590,7 @@ fn drop_read(module: &mut Module, facts: &Facts, id: InstructionId, operand: u32
     let gone = remove_unread(module, old);
     if !gone.is_empty() {
         let names: Vec<String> = gone.iter().map(|i| cut(module.name_of(*i))).collect();
-        words += &format!("; what nobody else reads is not computed: {}", list(&names, 3));
+        _ = write!(words, "; what nobody else reads is not computed: {}", list(&names, 3));
     }
     Ok(words)
 }

@@ -2,7 +2,7 @@
 //! says whether that one is right.
 
 use crate::changes::{is_known, placed, presets, report, report_of, returns_read_only};
-use crate::edit::{Changed, Edit, Run};
+use crate::edit::{Edit, Run};
 use crate::peak::{peak, sum};
 use crate::study::{Program, Role, Study};
 use analysis::{Facts, Orders, RangeEdit, Step, Target, ValueId};
@@ -200,7 +200,7 @@ pub fn try_edits(study: &Study, baseline: &Baseline, edits: &[Edit]) -> Result<T
     let mut said = Vec::new();
     for edit in edits {
         let (change, words) = edit.make(changed.as_ref().unwrap_or(original), &mut run)?;
-        if let Changed::Module(module) = change {
+        if let Some(module) = change {
             let facts = facts_of(&module, &target)?;
             changed = Some(Program::new(module, facts));
         }

@@ -371,6 +371,12 @@ pub fn AskPane(lab: Lab) -> impl IntoView {
                     }
                 })
                 .collect_view()}
+            <button
+                type="button"
+                on:click=move |_| lab.link.ask(Ask::Check { source: lab.source.get_untracked() }, take)
+            >
+                "Is it right? Execute it"
+            </button>
         </div>
         <div id="answer">
             {move || {
