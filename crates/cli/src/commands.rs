@@ -13,6 +13,7 @@ pub(crate) mod donation;
 pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod memory_space;
+pub(crate) mod optimum;
 pub(crate) mod pack;
 pub(crate) mod peak;
 pub(crate) mod print;

@@ -157,6 +157,11 @@ impl ModuleArguments {
         self
     }
 
+    /// The alignment that is to hold for everything.
+    pub(crate) fn alignment(&self) -> Option<u64> {
+        self.alignment
+    }
+
     /// Is it a folder or an archive rather than one file?
     pub(crate) fn is_folder(&self) -> Result<bool, Failure> {
         if self.module.as_os_str() == "-" {
@@ -500,6 +505,11 @@ impl AssignmentArguments {
             }
         }
         Ok(options)
+    }
+
+    /// May a heap be closed and another begun?
+    pub(crate) fn has_heap_limit(&self) -> bool {
+        self.heap_limit.is_some()
     }
 
     /// Runs the assigner.

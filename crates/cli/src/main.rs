@@ -3,6 +3,7 @@
 //! Exit status: 0 success, 1 the answer is "no", 2 bad input. Errors go to standard error as
 //! `FILE:LINE:COLUMN: what was read, what was expected`.
 
+mod buffers;
 mod checking;
 mod commands;
 mod files;
@@ -55,6 +56,8 @@ enum Command {
     Collective(commands::collective::Arguments),
     /// Packs a trace of heap events: offsets out
     Pack(commands::pack::Arguments),
+    /// Looks for the smallest heap there can be: offsets, and a bound that proves them
+    Optimum(commands::optimum::Arguments),
     /// Lists what is alive when most is, by value, by origin and in the heap
     Peak(commands::peak::Arguments),
     /// Tries single changes of the program and ranks them by the bytes they save; then what stands out
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         Command::Remap(a) => commands::remap::run(&a),
         Command::Collective(a) => commands::collective::run(&a),
         Command::Pack(a) => commands::pack::run(&a),
+        Command::Optimum(a) => commands::optimum::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
         Command::Advise(a) => commands::advise::run(&a),
         Command::Try(a) => commands::try_edits::run(&a),

@@ -29,7 +29,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target {
         name: "text",
         body: hlo::fuzzing::read_print_read,
@@ -49,6 +49,7 @@ pub const TARGETS: [Target; 10] = [
         in_tests: 300,
     },
     Target { name: "packing", body: packing::fuzzing::check_bytes, seeds: &[], in_tests: 300 },
+    Target { name: "optimum", body: packing::fuzzing::check_optimum, seeds: &[], in_tests: 300 },
     Target { name: "memory_space", body: memory_space::fuzzing::check_bytes, seeds: &[], in_tests: 1000 },
     Target {
         name: "deallocation",

@@ -31,6 +31,11 @@ fn packing() {
 }
 
 #[test]
+fn optimum() {
+    run("optimum");
+}
+
+#[test]
 fn collective() {
     run("collective");
 }

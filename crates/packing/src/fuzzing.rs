@@ -2,11 +2,13 @@
 //!
 //! These functions panic when something does not hold; that is their purpose.
 
+use crate::optimum::{self, Limits, Problem};
 use crate::timeline::Timeline;
 use crate::{
-    Algorithm, BufferKey, Event, Options, PackError, Packing, inspect_placement, occupancy, pack, pack_with,
-    peak_live_size, plain, trace, unfragmented_size,
+    Algorithm, BufferKey, Event, Options, PackError, Packing, aligned_peak_live_size, inspect_placement,
+    occupancy, pack, pack_with, peak_live_size, plain, trace, unfragmented_size,
 };
+use std::ops::ControlFlow;
 
 /// Makes a trace of the bytes and checks all algorithms on it.
 pub fn check_bytes(bytes: &[u8]) {
@@ -14,6 +16,36 @@ pub fn check_bytes(bytes: &[u8]) {
     check(&events, &options);
     let text = String::from_utf8_lossy(bytes);
     let _ = trace::run_json(&text);
+}
+
+/// Makes a trace of the bytes and looks for the optimum of its heap, with few branches.
+pub fn check_optimum(bytes: &[u8]) {
+    let (options, events) = decode(bytes);
+    let Ok((problem, keys)) = Problem::from_events(&events, options.alignment) else { return };
+    assert_eq!(problem.items.len(), keys.len());
+    let on = &mut |_: &optimum::Progress| ControlFlow::Continue(());
+    let limits = Limits { capacity: None, nodes: Some(400) };
+    let Ok(outcome) = optimum::solve(&problem, &limits, on) else { return };
+    assert_eq!(problem.height(&outcome.offsets), Some(outcome.height), "no packing, or of another height");
+    assert!(outcome.lower_bound <= outcome.height);
+    assert_eq!(optimum::solve(&problem, &limits, on).as_ref(), Ok(&outcome), "not deterministic");
+    let peak = aligned_peak_live_size(&events, options.alignment);
+    assert!(peak.is_ok_and(|peak| outcome.lower_bound >= peak), "the bound is below the obvious one");
+    for algorithm in Algorithm::ALL {
+        let options = Options { algorithm, limit: None, ..options.clone() };
+        let total = pack(&events, &options).map_or(u64::MAX, |p| p.total());
+        assert!(outcome.lower_bound <= total, "{algorithm} is better than can be");
+    }
+    // What was proved must not be found, and what was found must not be disproved.
+    for (capacity, impossible) in
+        [(outcome.height, Some(false)), (outcome.lower_bound.saturating_sub(1), Some(true))]
+    {
+        let limits = Limits { capacity: Some(capacity), nodes: Some(400) };
+        let again = optimum::solve(&problem, &limits, on).expect("a sound problem");
+        assert_eq!(problem.height(&again.offsets), Some(again.height));
+        let is_empty = outcome.height == 0;
+        assert!(is_empty || again.fits(capacity) != impossible, "{capacity}: {again:?} against {outcome:?}");
+    }
 }
 
 /// Four bytes of options, then three bytes an event. Most traces are well formed: a key that cannot begin or end is

@@ -61,6 +61,11 @@ proptest! {
     }
 
     #[test]
+    fn any_bytes_have_an_optimum(bytes in vec(any::<u8>(), 0..400)) {
+        fuzzing::check_optimum(&bytes);
+    }
+
+    #[test]
     fn grouped(seed in any::<u64>(), count in 1_u32..60, largest in 1_u64..300, share_every in 1_u64..9,
                alignment in 1_u64..70, limit in proptest::option::of(0_u64..2000), split_threshold in 0_usize..40) {
         let events = random_trace(seed, count, largest, share_every);

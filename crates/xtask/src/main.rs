@@ -3,6 +3,7 @@
 //! Every command first puts in place what it needs (see [`setup`]) and says so; a tool that is already there in the
 //! right version is used as it is.
 
+mod bench_packing;
 mod dist;
 mod fuzz;
 mod oracle;
@@ -29,6 +30,9 @@ cargo xtask test [--only STEP,STEP...] [--deny]
 cargo xtask fuzz [TARGET...] [--seconds N] [--seed N] [--plain]
     Runs fuzz targets, N seconds each: with cargo-fuzz where it is there, else with a generator of our own.
 
+cargo xtask bench --packing FOLDER | --optimum FOLDER
+    What the exact search takes on NAME.CAPACITY.csv files; what it says about NAME/module.txt. Tables, in Markdown.
+
 cargo xtask build [--dist FOLDER] [--record-size] [--only-finish]
     Writes the page for publishing into dist/, and prints its sizes; --record-size writes them to web/size.json.
 
@@ -46,6 +50,11 @@ fn main() -> ExitCode {
         "serve" => serve::Options::parse(args).and_then(|options| serve::serve(&options)).map(|()| true),
         "test" => steps::Options::parse(args).and_then(|options| steps::test(&options)),
         "fuzz" => fuzz::Options::parse(args).and_then(|options| fuzz::fuzz(&options)),
+        "bench" => match args {
+            [what, folder] if what == "--packing" => bench_packing::packing(folder.as_ref()),
+            [what, folder] if what == "--optimum" => bench_packing::modules(folder.as_ref()),
+            _ => Err(format!("bench knows --packing FOLDER and --optimum FOLDER, not {}", args.join(" "))),
+        },
         "oracle" => oracle::Options::parse(args).and_then(|options| oracle::oracle(&options)).map(|()| true),
         "build" => dist::Options::parse(args).and_then(|options| dist::build(&options)).map(|()| true),
         "help" | "--help" | "-h" => {

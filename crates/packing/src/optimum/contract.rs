@@ -2,7 +2,7 @@
 //!
 //! Items that live in exactly the same sections are *stacked*: they become one, as large as all of them. When one item
 //! ends where one other begins, of the same size, they are *chained*: they become one, which takes the place of both in
-//! turn. Both can go on where they have begun, since what was put together lives in the same sections as more, or leaves
+//! turn. Where that is not enough, what is only nearly alike is put together, too, at some waste. Both can go on where they have begun, since what was put together lives in the same sections as more, or leaves
 //! two sections the same. A packing of what results is one of the items. The other way round there need not be one: it
 //! may be that they fit only apart.
 
@@ -74,15 +74,12 @@ impl Contracted {
             return false;
         }
         let mut into: Vec<Option<u32>> = vec![None; self.blocks.len()];
-        for mut group in groups.into_iter().filter(|g| g.len() > 1) {
-            // What need not be there goes to the top.
-            group.sort_by_key(|b| self.blocks[*b as usize].padding);
-            let size = group.iter().map(|b| self.blocks[*b as usize].size).sum();
-            let padding = group.last().map_or(0, |b| self.blocks[*b as usize].padding);
+        for group in groups.into_iter().filter(|g| g.len() > 1) {
             for b in &group {
                 into[*b as usize] = Some(self.blocks.len() as u32);
             }
-            self.blocks.push(Block { size, padding, made_of: Blocks::Stack(group) });
+            let block = self.stacked(group);
+            self.blocks.push(block);
         }
         for section in &mut self.sections {
             for b in section.iter_mut() {
@@ -110,17 +107,9 @@ impl Contracted {
             if a.size != b.size || meet {
                 continue;
             }
-            let whole = self.blocks.len() as u32;
-            let made_of = Blocks::Chain(old, new);
-            self.blocks.push(Block { size: a.size, padding: a.padding.min(b.padding), made_of });
-            let mut own = sections_of[old as usize].clone();
-            own.extend_from_slice(&sections_of[new as usize]);
-            own.sort_unstable();
-            for s in &own {
-                let section = &mut self.sections[*s as usize];
-                section.retain(|b| *b != old && *b != new);
-                section.push(whole);
-            }
+            let block = self.chained(old, new);
+            let own = union(&sections_of[old as usize], &sections_of[new as usize]);
+            self.join(old, new, block, &own);
             sections_of.push(own);
         }
         if self.blocks.len() == count {
@@ -128,6 +117,107 @@ impl Contracted {
         }
         self.close();
         true
+    }
+
+    /// Puts together what is nearly alike, where it wastes little: stacks what does not live equally long, chains what is
+    /// not of one size. No section is to grow beyond `limit`. False if there is nothing of the kind.
+    pub(super) fn join_near(&mut self, limit: Unit) -> bool {
+        let mut sections_of = self.sections_of();
+        let size = |blocks: &[Block], b: u32| blocks[b as usize].size;
+        let mut loads: Vec<Unit> =
+            self.sections.iter().map(|s| s.iter().map(|b| size(&self.blocks, *b)).sum()).collect();
+        // By the waste: bytes times sections that nobody can use.
+        let mut pairs: Vec<(Unit, u32, u32, bool)> = Vec::new();
+        for (s, now) in self.sections.iter().enumerate() {
+            let before: &[u32] = if s == 0 { &[] } else { &self.sections[s - 1] };
+            for b in now.iter().filter(|b| before.binary_search(b).is_err()) {
+                let (own, own_size) = (&sections_of[*b as usize], size(&self.blocks, *b));
+                for a in before.iter().filter(|a| now.binary_search(a).is_err()) {
+                    let other = &sections_of[*a as usize];
+                    let difference = size(&self.blocks, *a) - own_size;
+                    let shorter = if difference > 0 { own.len() } else { other.len() };
+                    if common(own, other) == 0 {
+                        pairs.push((difference.abs().saturating_mul(shorter as Unit), *a, *b, true));
+                    }
+                }
+                for a in now.iter().filter(|a| *a != b) {
+                    let other = &sections_of[*a as usize];
+                    let both = common(own, other);
+                    let waste = own_size
+                        .saturating_mul((other.len() - both) as Unit)
+                        .saturating_add(size(&self.blocks, *a).saturating_mul((own.len() - both) as Unit));
+                    pairs.push((waste, *a.min(b), *a.max(b), false));
+                }
+            }
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        let count = self.blocks.len();
+        // A few at a time: what they become may suit others better.
+        let most = self.open.len() / 8 + 1;
+        let mut is_used = vec![false; count];
+        for (_, a, b, is_chain) in pairs {
+            if self.blocks.len() - count == most {
+                break;
+            }
+            if is_used[a as usize] || is_used[b as usize] {
+                continue;
+            }
+            let (of_a, of_b) = (&sections_of[a as usize], &sections_of[b as usize]);
+            let (size_a, size_b) = (size(&self.blocks, a), size(&self.blocks, b));
+            let own = union(of_a, of_b);
+            let whole = if is_chain { size_a.max(size_b) } else { size_a + size_b };
+            let grown = |s: &u32| {
+                let here = |of: &[u32], size| if of.binary_search(s).is_ok() { size } else { 0 };
+                loads[*s as usize] + whole - here(of_a, size_a) - here(of_b, size_b)
+            };
+            let new_loads: Vec<Unit> = own.iter().map(grown).collect();
+            if new_loads.iter().any(|l| *l > limit) {
+                continue;
+            }
+            for (s, load) in own.iter().zip(new_loads) {
+                loads[*s as usize] = load;
+            }
+            (is_used[a as usize], is_used[b as usize]) = (true, true);
+            let block = if is_chain { self.chained(a, b) } else { self.stacked(vec![a, b]) };
+            self.join(a, b, block, &own);
+            sections_of.push(own);
+        }
+        if self.blocks.len() == count {
+            return false;
+        }
+        self.close();
+        true
+    }
+
+    fn chained(&self, old: u32, new: u32) -> Block {
+        let (a, b) = (&self.blocks[old as usize], &self.blocks[new as usize]);
+        Block {
+            size: a.size.max(b.size),
+            padding: a.padding.min(b.padding),
+            made_of: Blocks::Chain(old, new),
+        }
+    }
+
+    fn stacked(&self, mut group: Vec<u32>) -> Block {
+        // What need not be there goes to the top.
+        group.sort_by_key(|b| self.blocks[*b as usize].padding);
+        Block {
+            size: group.iter().map(|b| self.blocks[*b as usize].size).sum(),
+            padding: group.last().map_or(0, |b| self.blocks[*b as usize].padding),
+            made_of: Blocks::Stack(group),
+        }
+    }
+
+    /// In these sections the two become one block, the last.
+    fn join(&mut self, a: u32, b: u32, block: Block, sections: &[u32]) {
+        let whole = self.blocks.len() as u32;
+        self.blocks.push(block);
+        for s in sections {
+            let section = &mut self.sections[*s as usize];
+            section.retain(|x| *x != a && *x != b);
+            section.push(whole);
+        }
     }
 
     /// Leaves out sections that say nothing new, and finds out what is open.
@@ -223,4 +313,26 @@ fn only(here: &[u32], there: &[u32]) -> Option<u32> {
 fn is_subset(small: &[u32], large: &[u32]) -> bool {
     let mut large = large.iter();
     small.len() <= large.len() && small.iter().all(|b| large.find(|l| *l >= b) == Some(b))
+}
+
+/// What is in either. Both are in order.
+fn union(a: &[u32], b: &[u32]) -> Vec<u32> {
+    let mut out = [a, b].concat();
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+/// How many are in both. Both are in order.
+fn common(a: &[u32], b: &[u32]) -> usize {
+    let mut b = b.iter();
+    let mut next = b.next();
+    a.iter()
+        .filter(|x| {
+            while next.is_some_and(|n| n < *x) {
+                next = b.next();
+            }
+            next == Some(*x)
+        })
+        .count()
 }

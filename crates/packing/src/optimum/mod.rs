@@ -234,25 +234,67 @@ impl Outcome {
 /// Branches of the first try; how many later ones have, see [`luby`].
 const FIRST_RUN: u64 = 100;
 
+/// Up to so many blocks need no more putting together.
+const FEW: usize = 24;
+
+/// In pieces of more items those that are nearly alike are not looked for: there are too many pairs.
+const MOST_NEAR: usize = 1000;
+
 /// Pieces of more items are not searched: pairs are kept in a table.
 const MOST_ITEMS: usize = 5000;
 
 /// Items are put together no longer than this; after the first dozen rounds little happens.
 const MOST_ROUNDS: usize = 100;
 
-/// One way to look at a piece: its items put together or not.
+/// Which items are put together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// What can be without waste.
+    Together,
+    /// What is nearly alike as well.
+    Near,
+    /// Those only that live alike.
+    Stacked,
+    /// None.
+    Plain,
+}
+
+/// One way to look at a piece.
 struct View {
-    contracted: Contracted,
-    search: Option<Search>,
+    kind: Kind,
+    /// Made when it is its turn for the first time.
+    made: Option<(Contracted, Search)>,
     runs: u64,
     /// It has no packing of this height in bytes, nor of less.
     never: Option<u64>,
 }
 
+impl Kind {
+    /// Puts the items together; `target` is the height in units that is looked for.
+    fn contract(self, piece: &Piece, target: Unit) -> Contracted {
+        let mut out = Contracted::new(piece.sizes.iter().copied(), &piece.sections);
+        match self {
+            Kind::Plain => {}
+            Kind::Stacked => _ = out.stack(),
+            Kind::Together | Kind::Near => {
+                for _ in 0..MOST_ROUNDS {
+                    let is_stacked = out.stack();
+                    let is_chained = out.chain();
+                    let is_enough = self == Kind::Together || out.open.len() <= FEW;
+                    if !is_stacked && !is_chained && (is_enough || !out.join_near(target)) {
+                        break;
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
 /// A piece and what is known about it.
 struct Known {
     piece: Piece,
-    /// From the most contracted to the items as they are.
+    /// From the most put together to the items as they are.
     views: Vec<View>,
     height: u64,
     runs: u64,
@@ -260,28 +302,10 @@ struct Known {
 
 impl Known {
     fn new(piece: Piece, height: u64) -> Self {
-        let view = |contracted| View { contracted, search: None, runs: 0, never: None };
-        let plain = || Contracted::new(piece.sizes.iter().copied(), &piece.sections);
-        let mut views = vec![view(plain())];
-        if piece.items.len() <= MOST_ITEMS {
-            let mut stacked = plain();
-            let has_stacks = stacked.stack();
-            let mut contracted = plain();
-            let mut has_chains = false;
-            for _ in 0..MOST_ROUNDS {
-                let is_stacked = contracted.stack();
-                let is_chained = contracted.chain();
-                has_chains |= is_chained;
-                if !is_stacked && !is_chained {
-                    break;
-                }
-            }
-            if has_stacks {
-                views.insert(0, view(stacked));
-            }
-            if has_chains {
-                views.insert(0, view(contracted));
-            }
+        let view = |kind| View { kind, made: None, runs: 0, never: None };
+        let mut views = vec![view(Kind::Together), view(Kind::Stacked), view(Kind::Plain)];
+        if piece.items.len() <= MOST_NEAR {
+            views.insert(1, view(Kind::Near));
         }
         Self { piece, views, height, runs: 0 }
     }
@@ -298,26 +322,39 @@ impl Known {
         let last = self.views.len() - 1;
         let mut at = (self.runs % self.views.len() as u64) as usize;
         self.runs += 1;
-        while at < last && self.views[at].never.is_some_and(|never| never >= target) {
-            at += 1;
-        }
-        let view = &mut self.views[at];
-        view.runs += 1;
-        let mut budget = FIRST_RUN * luby(view.runs);
+        let (view, contracted, search) = loop {
+            let view = &mut self.views[at];
+            if at < last && view.never.is_some_and(|never| never >= target) {
+                at += 1;
+                continue;
+            }
+            if view.made.is_none() {
+                let contracted = view.kind.contract(&self.piece, (target / unit) as Unit);
+                if at < last && contracted.open.len() == self.piece.items.len() {
+                    // Nothing was put together.
+                    view.never = Some(u64::MAX);
+                    at += 1;
+                    continue;
+                }
+                let part = contracted.part();
+                view.made = Some((contracted, Search::new(part)));
+            }
+            let View { made: Some((contracted, search)), .. } = view else { continue };
+            break (&mut view.runs, contracted, search);
+        };
+        *view += 1;
+        let mut budget = FIRST_RUN * luby(*view);
         if let Some(limit) = limit {
             budget = budget.min(limit - *nodes);
         }
-        let search = view.search.get_or_insert_with(|| Search::new(view.contracted.part()));
-        let highest = |block: &contract::Block| -> Unit {
-            // The block without its padding must end below the target.
-            (target + block.padding).checked_div(unit).unwrap_or(0) as Unit - block.size
-        };
-        let highest: Vec<Unit> = view.contracted.blocks().map(highest).collect();
+        // The block without its padding must end below the target.
+        let highest = |b: &contract::Block| ((target + b.padding) / unit) as Unit - b.size;
+        let highest: Vec<Unit> = contracted.blocks().map(highest).collect();
         match search.run(&highest, budget, nodes, tick) {
-            Answer::Fits(found) => Answer::Fits(view.contracted.expand(self.piece.items.len(), &found)),
+            Answer::Fits(found) => Answer::Fits(contracted.expand(self.piece.items.len(), &found)),
             Answer::Never if at < last => {
                 // They may fit apart.
-                view.never = Some(target);
+                self.views[at].never = Some(target);
                 Answer::OutOfNodes
             }
             answer => answer,
