@@ -153,7 +153,11 @@ impl Edit {
                 let order = &mut module.computations[c.index()].instructions;
                 order.retain(|i| *i != id);
                 order.insert(at, id);
-                format!("{} runs at step {to} instead of step {}", cut(name), room.now)
+                if *to == room.now {
+                    format!("{} stays at step {to}", cut(name))
+                } else {
+                    format!("{} runs at step {to} instead of step {}", cut(name), room.now)
+                }
             }
             Edit::Later { names } => {
                 let ids: Vec<InstructionId> =

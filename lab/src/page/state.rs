@@ -228,11 +228,16 @@ impl Lab {
         let mut trial = self.trial_now();
         trial.edits.retain(|e| match (e, &edit) {
             (Edit::Range { name: a, .. }, Edit::Range { name: b, .. }) => a != b,
-            (Edit::Move { name: a, .. }, Edit::Move { name: b, .. }) => a != b,
             (Edit::Alignment { .. }, Edit::Alignment { .. })
             | (Edit::Algorithm { .. }, Edit::Algorithm { .. }) => false,
             _ => true,
         });
+        // A handle that is let go again and again is one move.
+        if let (Some(Edit::Move { name: a, .. }), Edit::Move { name: b, .. }) = (trial.edits.last(), &edit)
+            && a == b
+        {
+            trial.edits.pop();
+        }
         trial.edits.push(edit);
         self.try_all(trial);
     }
