@@ -696,7 +696,7 @@ impl Search {
                 );
             }
             for (number, is_top) in [(firsts, false), (lasts, true)] {
-                let score = f64::from(number) / failures;
+                let score = f64::from(number * number) / failures;
                 if best.is_none_or(|b| score < b.0) {
                     best = Some((score, at as u32, is_top));
                 }
@@ -725,7 +725,7 @@ impl Search {
         self.candidates[begin..].sort_by_key(|i| {
             let k = *i as usize;
             let waste = if is_top { ceiling - high[k] - sizes[k] } else { low[k] - floor };
-            (waste, -sizes[k].saturating_mul(Unit::from(length(*i))), *i)
+            (waste, std::cmp::Reverse(length(*i)), *i)
         });
         let end = self.candidates.len();
         if end - begin > 1 && self.random().is_multiple_of(8) {
