@@ -7,9 +7,10 @@ use serde_json::json;
 use std::fmt::Write as _;
 
 /// Names by which files are asked for, and what they are.
-pub const FILES: [(&str, &str); 7] = [
+pub const FILES: [(&str, &str); 8] = [
     ("values.csv", "All values as CSV"),
     ("assignment.json", "Allocations, values and peak as JSON"),
+    ("curve.svg", "The bytes in use at each step, as SVG"),
     ("peak.md", "What makes the peak, as Markdown for an issue tracker"),
     ("buffer-assignment.txt", "buffer-assignment.txt, as XLA writes it of our assignment"),
     ("values.txt", "buffer-assignment-values.txt"),
@@ -22,6 +23,10 @@ pub(crate) fn file(study: &Study, peak: &Peak, headline: &[String], what: &str) 
     match what {
         "values.csv" => Some(csv(study)),
         "assignment.json" => Some(in_json(study, peak)),
+        "curve.svg" => {
+            let most = peak.spaces.iter().max_by_key(|s| (s.live, std::cmp::Reverse(s.color)));
+            most.map(|space| report::curve(study, space))
+        }
         "peak.md" => Some(markdown(study, peak, headline)),
         _ => {
             let program = study.program.as_ref()?;

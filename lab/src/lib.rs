@@ -20,6 +20,8 @@ pub use rows::space_name;
 #[cfg(target_arch = "wasm32")]
 mod link;
 #[cfg(target_arch = "wasm32")]
+mod local;
+#[cfg(target_arch = "wasm32")]
 #[allow(
     clippy::large_types_passed_by_value,
     reason = "the page's state is a handful of handles, handed on as handles are"

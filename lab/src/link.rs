@@ -1,5 +1,7 @@
 //! The page's end of the line to the worker: questions out, answers in, and what happens when it stops.
 
+use crate::local::Local;
+use crate::page::given::helper;
 use crate::talk::{Answer, Ask, Message, Progress, Request};
 use js_sys::{Object, Reflect};
 use leptos::prelude::*;
@@ -8,14 +10,41 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast as _, JsValue};
-use web_sys::{ErrorEvent, MessageEvent, Worker, WorkerOptions, WorkerType};
+use web_sys::{Event, MessageEvent, Worker, WorkerOptions, WorkerType};
 
 type Then = Box<dyn FnOnce(Answer)>;
+
+/// Who answers.
+enum End {
+    /// A worker.
+    Worker(Worker),
+    /// The page itself, where no worker can start.
+    Here(Local),
+}
+
+impl End {
+    fn post(&self, message: &JsValue) {
+        match self {
+            Self::Worker(worker) => _ = worker.post_message(message),
+            Self::Here(local) => local.post(message),
+        }
+    }
+}
+
+/// A worker: of the page's own making where it is one file, else of the script beside it.
+fn worker() -> Option<Worker> {
+    if let Some(made) = helper("bufferscopeWorker", &JsValue::UNDEFINED) {
+        return made.ok()?.dyn_into().ok();
+    }
+    let options = WorkerOptions::new();
+    options.set_type(WorkerType::Module);
+    Worker::new_with_options("lab-worker.js", &options).ok()
+}
 
 /// What is sent but not answered, and what waits for the worker to be there.
 #[derive(Default)]
 struct State {
-    worker: Option<Worker>,
+    end: Option<End>,
     is_ready: bool,
     ticket: u32,
     waiting: HashMap<u32, Then>,
@@ -23,7 +52,7 @@ struct State {
     quiet: HashSet<u32>,
     unsent: Vec<JsValue>,
     heard: Option<Closure<dyn Fn(MessageEvent)>>,
-    failed: Option<Closure<dyn Fn(ErrorEvent)>>,
+    failed: Option<Closure<dyn Fn(Event)>>,
 }
 
 /// The line to the worker.
@@ -56,56 +85,77 @@ impl Link {
     }
 
     fn start(&self) {
-        let options = WorkerOptions::new();
-        options.set_type(WorkerType::Module);
-        let Ok(worker) = Worker::new_with_options("lab-worker.js", &options) else {
-            self.crashed.set(Some("This browser cannot start a worker.".to_owned()));
+        let Some(worker) = worker() else {
+            self.here();
             return;
         };
         let link = *self;
         let heard = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
             let message = event.data().as_string().and_then(|t| serde_json::from_str::<Message>(&t).ok());
-            match message {
-                Some(Message::Ready) => link.ready(),
-                Some(Message::Progress { ticket, progress }) => {
-                    let state = link.state();
-                    let state = state.borrow();
-                    if state.waiting.contains_key(&ticket) && !state.quiet.contains(&ticket) {
-                        link.progress.set(Some(progress));
-                    }
-                }
-                Some(Message::Answer { ticket, answer }) => {
-                    let then = link.state().borrow_mut().waiting.remove(&ticket);
-                    link.state().borrow_mut().quiet.remove(&ticket);
-                    let idle = {
-                        let state = link.state();
-                        let state = state.borrow();
-                        state.waiting.keys().all(|t| state.quiet.contains(t))
-                    };
-                    if idle {
-                        link.progress.set(None);
-                    }
-                    if let Some(then) = then {
-                        then(*answer);
-                    }
-                }
-                Some(Message::Crashed(why)) => link.stopped(why),
-                None => {}
+            if let Some(message) = message {
+                link.hear(message);
             }
         });
-        let failed = Closure::<dyn Fn(ErrorEvent)>::new(move |event: ErrorEvent| {
+        let failed = Closure::<dyn Fn(Event)>::new(move |event: Event| {
             // Said here instead of in the console.
             event.prevent_default();
-            link.stopped(event.message());
+            // A script that cannot be loaded has no message.
+            let why = Reflect::get(&event, &"message".into()).ok().and_then(|m| m.as_string());
+            link.stopped(why.unwrap_or_default());
         });
         worker.set_onmessage(Some(heard.as_ref().unchecked_ref()));
         worker.set_onerror(Some(failed.as_ref().unchecked_ref()));
         let state = self.state();
         let mut state = state.borrow_mut();
-        state.worker = Some(worker);
+        state.end = Some(End::Worker(worker));
         state.is_ready = false;
         state.heard = Some(heard);
         state.failed = Some(failed);
+    }
+
+    fn hear(self, message: Message) {
+        match message {
+            Message::Ready => self.ready(),
+            Message::Progress { ticket, progress } => {
+                let state = self.state();
+                let state = state.borrow();
+                if state.waiting.contains_key(&ticket) && !state.quiet.contains(&ticket) {
+                    self.progress.set(Some(progress));
+                }
+            }
+            Message::Answer { ticket, answer } => {
+                let then = self.state().borrow_mut().waiting.remove(&ticket);
+                self.state().borrow_mut().quiet.remove(&ticket);
+                let idle = {
+                    let state = self.state();
+                    let state = state.borrow();
+                    state.waiting.keys().all(|t| state.quiet.contains(t))
+                };
+                if idle {
+                    self.progress.set(None);
+                }
+                if let Some(then) = then {
+                    then(*answer);
+                }
+            }
+            Message::Crashed(why) => self.stopped(why),
+        }
+    }
+
+    /// Goes on without a worker.
+    fn here(self) {
+        self.leave_worker();
+        self.state().borrow_mut().end = Some(End::Here(Local::new(move |message| self.hear(message))));
+        self.ready();
+    }
+
+    fn leave_worker(self) {
+        let end = self.state().borrow_mut().end.take();
+        if let Some(End::Worker(worker)) = end {
+            worker.set_onmessage(None);
+            worker.set_onerror(None);
+            worker.terminate();
+        }
     }
 
     fn ready(self) {
@@ -113,20 +163,16 @@ impl Link {
         let mut state = state.borrow_mut();
         state.is_ready = true;
         for message in std::mem::take(&mut state.unsent) {
-            if let Some(worker) = &state.worker {
-                _ = worker.post_message(&message);
+            if let Some(end) = &state.end {
+                end.post(&message);
             }
         }
     }
 
     fn end(self) {
+        self.leave_worker();
         let state = self.state();
         let mut state = state.borrow_mut();
-        if let Some(worker) = state.worker.take() {
-            worker.set_onmessage(None);
-            worker.set_onerror(None);
-            worker.terminate();
-        }
         state.waiting.clear();
         state.quiet.clear();
         state.unsent.clear();
@@ -134,6 +180,11 @@ impl Link {
     }
 
     fn stopped(self, why: String) {
+        if !self.state().borrow().is_ready {
+            // It never was there: some frames and browsers let none start.
+            self.here();
+            return;
+        }
         if self.crashed.get_untracked().is_none() {
             self.crashed.set(Some(if why.is_empty() {
                 "out of memory, most likely".to_owned()
@@ -164,11 +215,11 @@ impl Link {
         let state = self.state();
         let state = state.borrow();
         let message = Object::new();
-        if let (Some(worker), Ok(text)) =
-            (&state.worker, serde_json::to_string(&Request { ticket: 0, ask: Ask::Stop }))
+        if let (Some(end), Ok(text)) =
+            (&state.end, serde_json::to_string(&Request { ticket: 0, ask: Ask::Stop }))
         {
             _ = Reflect::set(&message, &"ask".into(), &text.into());
-            _ = worker.post_message(&message);
+            end.post(&message);
         }
     }
 
@@ -183,7 +234,7 @@ impl Link {
     }
 
     fn send(self, ask: Ask, files: &JsValue, is_quiet: bool, then: impl FnOnce(Answer) + 'static) {
-        if self.state().borrow().worker.is_none() {
+        if self.state().borrow().end.is_none() {
             self.restart();
         }
         let state = self.state();
@@ -198,8 +249,8 @@ impl Link {
         if is_quiet {
             state.quiet.insert(ticket);
         }
-        match (&state.worker, state.is_ready) {
-            (Some(worker), true) => _ = worker.post_message(&message),
+        match (&state.end, state.is_ready) {
+            (Some(end), true) => end.post(&message),
             _ => state.unsent.push(message.into()),
         }
     }

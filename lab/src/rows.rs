@@ -2,8 +2,8 @@
 
 use crate::talk::{Filter, Group, Kind, RowLine, Rows, RowsQuery, Sort};
 use crate::text::{cut, pattern};
-use analysis::{Color, Target};
 use questions::{Row, Study, without_numbers};
+pub use report::space_name;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -70,15 +70,6 @@ pub(crate) fn fitting(study: &Study, filter: &Filter) -> Result<Vec<u32>, String
         })
         .map(|(i, _)| i as u32)
         .collect())
-}
-
-/// The name of a memory space.
-#[must_use]
-pub fn space_name(color: u32) -> String {
-    match Target::color_name(Color(color)) {
-        Some(name) => format!("{color} ({name})"),
-        None => color.to_string(),
-    }
 }
 
 fn key(study: &Study, row: &Row, group: Group) -> String {

@@ -152,6 +152,7 @@ impl Session {
             Ask::Check { source } => self.check(source),
             Ask::Stop => Answer::Failed("Nothing is being searched for.".to_owned()),
             Ask::Export { source, what } => self.export(source, &what),
+            Ask::Report(trial) => self.report(&trial, &files, tell),
             Ask::Compare { source, module } => self.compare(source, module as usize),
             Ask::Reduce { a, b } => self.reduce(&a, &b, tell),
             Ask::Topic { source, topic } => {
@@ -356,7 +357,7 @@ impl Session {
             }
         }
         if let Some(first) = dump.as_ref().or(ours.as_ref()) {
-            out.headline = headline(first);
+            out.headline = report::headline(&first.study, &first.peak);
             out.spaces = spaces(first);
             if let Some(told) = told_total.filter(|_| has_dump) {
                 let sum = first.study.slabs.iter().fold(0u64, |s, a| s.saturating_add(a.size));
@@ -680,6 +681,44 @@ impl Session {
         })
     }
 
+    /// The module as one page. What is tried is in it, and tried again when the page is opened.
+    fn report(&mut self, trial: &Trial, shell: &[Blob], tell: Tell<'_>) -> Answer {
+        let Some(module) = self.chosen.as_ref().map(|c| c.module as usize) else { return no_module() };
+        let mut state = report::State::default();
+        if !trial.edits.is_empty() {
+            let tried = match self.try_out(trial) {
+                Answer::Tried(tried) => tried,
+                other => return other,
+            };
+            let sums = [
+                ("All allocations", tried.total),
+                ("Temporaries", tried.temp),
+                ("Most in use at once", tried.peak),
+            ];
+            let kept = address::Kept { of: self.list[module].name.clone(), edits: trial.edits.clone() };
+            state.lab = serde_json::to_value(kept).unwrap_or_default();
+            state.tried = Some(report::Tried {
+                edits: tried.edits,
+                sums: sums.into_iter().map(|(name, (a, b))| (name.to_owned(), a, b)).collect(),
+                words: tried.words.into_iter().skip(sums.len()).chain([tried.sound]).collect(),
+            });
+        }
+        let shell = shell.first().map(|b| String::from_utf8_lossy(&b.bytes));
+        let files = report::files(&self.opened, module);
+        let made = report::make(&files, shell.as_deref(), &state, &mut |done, of| {
+            tell(Progress {
+                stage: "Trying changes".to_owned(),
+                done: done as u64,
+                of: Some(of as u64),
+                ..Progress::default()
+            });
+        });
+        match made {
+            Ok(made) => Answer::File { name: "report.html".to_owned(), text: made.page },
+            Err(why) => Answer::Failed(cut_line(&why.to_string())),
+        }
+    }
+
     fn compare(&self, source: Source, module: usize) -> Answer {
         if module >= self.opened.modules.len() {
             return Answer::Failed("There is no module of that number.".to_owned());
@@ -903,77 +942,6 @@ fn spaces(view: &View) -> Vec<SpaceLine> {
             values: view.study.rows.iter().filter(|r| view.study.slab(r).color == s.color).count() as u32,
         })
         .collect()
-}
-
-fn percent(part: u64, whole: u64) -> String {
-    if whole == 0 { "0 %".to_owned() } else { format!("{:.0} %", part as f64 * 100.0 / whole as f64) }
-}
-
-fn headline(view: &View) -> Vec<String> {
-    let mut out = Vec::new();
-    let kinds: Vec<String> = view
-        .peak
-        .owners
-        .iter()
-        .filter(|o| o.bytes > 0)
-        .map(|o| {
-            let donated = if o.donated > 0 {
-                format!(" (of them {} donated)", binary(o.donated))
-            } else {
-                String::new()
-            };
-            let what = match o.role {
-                Role::Argument => "arguments",
-                Role::Output => "outputs",
-                Role::Temp => "temporaries",
-                Role::Constant => "constants",
-                Role::ThreadLocal => "thread-local",
-            };
-            format!("{what} {}{donated}", both(o.bytes))
-        })
-        .collect();
-    out.push(format!(
-        "{} in {} allocations: {}.",
-        both(view.peak.total),
-        grouped(view.study.slabs.len() as u64),
-        if kinds.is_empty() { "none with bytes".to_owned() } else { kinds.join(", ") }
-    ));
-    for space in view.peak.spaces.iter().filter(|s| s.temp > 0) {
-        out.push(format!(
-            "The temporaries of memory space {} take {}; most of that is in use at step {} of {}, {}: {} ({}).",
-            space_name(space.color),
-            both(space.temp),
-            grouped(u64::from(space.step)),
-            grouped(u64::from(view.study.end)),
-            cut(view.study.at(space.step)),
-            both(space.live),
-            percent(space.live, space.temp)
-        ));
-        let groups = questions::groups(&view.study, &space.slots);
-        let largest: Vec<String> = groups
-            .iter()
-            .take(3)
-            .map(|g| {
-                let n = if g.slots.len() > 1 { format!("{} × ", g.slots.len()) } else { String::new() };
-                format!(
-                    "{n}{} {}, {} ({})",
-                    cut(&g.shape),
-                    cut(&g.operation),
-                    binary(g.bytes),
-                    percent(g.bytes, space.live)
-                )
-            })
-            .collect();
-        if !largest.is_empty() {
-            out.push(format!("Most of it: {}.", largest.join("; ")));
-        }
-    }
-    let elsewhere =
-        |color: u32| view.study.rows.iter().any(|r| view.study.slab(r).color == color && r.size > 0);
-    if view.study.backend != Some(Backend::Cpu) && !elsewhere(5) && !view.study.rows.is_empty() {
-        out.push("Nothing is in memory space 5 (host): nothing was offloaded.".to_owned());
-    }
-    out
 }
 
 fn difference(dump: &View, ours: &View) -> Words {

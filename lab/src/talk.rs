@@ -193,6 +193,8 @@ pub enum Ask {
         /// A name of [`crate::export::FILES`].
         what: String,
     },
+    /// The module as one page, with what is tried. The shell of such pages comes with the request, if there is one.
+    Report(Trial),
     /// What differs between the module that is chosen and another one.
     Compare {
         /// Whose assignment of the one that is chosen.

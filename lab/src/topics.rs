@@ -67,37 +67,7 @@ fn stands_out(study: &Study, peak: &Peak) -> Told {
 }
 
 fn donation(study: &Study) -> Told {
-    let Some(found) = questions::donation(study) else { return without_program("Donation") };
-    let mut lines = vec![format!("Donation saves {}.", both(found.taken))];
-    if found.could_save > 0 {
-        lines.push(format!("Donating more could save {} more.", both(found.could_save)));
-    }
-    let mut table = head(&["Argument", "Name", "Bytes", "What became of it", "Needed all the same"]);
-    for a in found.arguments.iter().take(MOST) {
-        let index = if a.index.is_root() { String::new() } else { a.index.to_string() };
-        let extras: Vec<String> = a.extras.iter().map(|e| e.words(study)).collect();
-        table.push(vec![
-            format!("{}{index}", a.parameter),
-            cut(&format!("{} {}", a.name, a.shape)),
-            bytes(a.bytes),
-            cut_line(&a.words()),
-            cut_line(&extras.join("; ")),
-        ]);
-    }
-    for o in found.outputs.iter().filter(|o| o.takes.is_none()).take(MOST) {
-        let copy = o
-            .copy_of
-            .map(|(n, c)| format!("a plain copy of argument {n}, made by {}", name(study, c)))
-            .unwrap_or_default();
-        table.push(vec![
-            format!("output {}", o.index),
-            cut(&o.shape),
-            bytes(o.bytes),
-            "stands in memory of its own".to_owned(),
-            copy,
-        ]);
-    }
-    (lines, table)
+    report::donation(study).unwrap_or_else(|| without_program("Donation"))
 }
 
 fn copies(study: &Study) -> Told {

@@ -23,6 +23,13 @@ fn say(scope: &DedicatedWorkerGlobalScope, message: &Message) {
     }
 }
 
+/// A question and the files beside it, out of a message.
+pub(crate) fn request(data: &JsValue) -> Option<(Request, JsValue)> {
+    let part = |name: &str| Reflect::get(data, &JsValue::from_str(name)).unwrap_or(JsValue::UNDEFINED);
+    let request = serde_json::from_str(&part("ask").as_string()?).ok()?;
+    Some((request, part("files")))
+}
+
 /// Listens for as long as the worker lives.
 pub fn listen(scope: DedicatedWorkerGlobalScope) {
     let told = scope.clone();
@@ -31,12 +38,7 @@ pub fn listen(scope: DedicatedWorkerGlobalScope) {
     let stopped = Rc::new(Cell::new(false));
     let own = scope.clone();
     let heard = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
-        let data = event.data();
-        let part = |name: &str| Reflect::get(&data, &JsValue::from_str(name)).unwrap_or(JsValue::UNDEFINED);
-        let Some(Ok(request)) = part("ask").as_string().map(|t| serde_json::from_str::<Request>(&t)) else {
-            return;
-        };
-        let Request { ticket, ask } = request;
+        let Some((Request { ticket, ask }, files)) = request(&event.data()) else { return };
         match ask {
             Ask::Stop => return stopped.set(true),
             // The one question that may take minutes: other messages are heard between its steps.
@@ -55,7 +57,7 @@ pub fn listen(scope: DedicatedWorkerGlobalScope) {
                 say(&own, &Message::Progress { ticket, progress });
             }
         };
-        let answer = match read(&part("files"), &mut tell) {
+        let answer = match read(&files, &mut tell) {
             Ok(files) => session.borrow_mut().answer(ask, files, &mut tell),
             Err(problem) => Answer::Failed(problem),
         };

@@ -25,7 +25,7 @@ import { chromium } from "playwright-core";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** The folder of the published page. */
 export const dist = process.env.BUFFERSCOPE_DIST ?? join(root, "dist");
-const screenshots = process.env.BUFFERSCOPE_SCREENSHOTS ?? join(root, "target", "screenshots");
+export const screenshots = process.env.BUFFERSCOPE_SCREENSHOTS ?? join(root, "target", "screenshots");
 
 // Two levels deep, because a page that works at the root of a host may still break below it.
 const SUB_PATH = "/some/folder/";
@@ -102,7 +102,9 @@ after(async () => {
  *
  * `width`, `height`: of the window; `scheme`: "light" or "dark"; `path`: what follows the page's address, such as
  * "#chapter"; `reducedMotion`, `forcedColors`, `touch`, `locale`: as the reader's device asks; `clipboard`: whether the
- * page may use it; `expected`: a pattern of the faults that the test provokes on purpose.
+ * page may use it; `expected`: a pattern of the faults that the test provokes on purpose; `url`: another address than
+ * the page's, of one file, to which the network is then off unless `online` is set; `scripts: false`: a reader without
+ * JavaScript; `before`: run in the page before its own scripts.
  */
 export async function withPage(options, body) {
   const { width = 1280, height = 800, scheme = "light", path = "", locale = "en-US" } = options;
@@ -115,7 +117,10 @@ export async function withPage(options, body) {
     hasTouch: options.touch ?? false,
     permissions: options.clipboard ? ["clipboard-read", "clipboard-write"] : [],
     locale,
+    javaScriptEnabled: options.scripts ?? true,
+    offline: Boolean(options.url) && !options.online,
   });
+  if (options.before) await context.addInitScript(options.before);
   const page = await context.newPage();
   const faults = [];
   page.on("console", (message) => {
@@ -124,7 +129,7 @@ export async function withPage(options, body) {
   page.on("pageerror", (error) => faults.push(`thrown: ${error}`));
   context.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(server.url) && !/^(data|blob):/.test(url)) faults.push(`asked for ${url}, outside of its own folder`);
+    if (!url.startsWith(options.url ?? server.url) && !/^(data|blob):/.test(url)) faults.push(`asked for ${url}, outside of its own folder`);
   });
   context.on("response", (response) => {
     if (response.status() >= 400) faults.push(`${response.status()}: ${response.url()}`);
@@ -135,10 +140,14 @@ export async function withPage(options, body) {
     if (reason !== "net::ERR_ABORTED") faults.push(`failed: ${request.url()} (${reason})`);
   });
   try {
-    await page.goto(server.url + path, { waitUntil: "load" });
-    await started(page);
-    await body(page, server);
-    await settled(page);
+    await page.goto(options.url ?? server.url + path, { waitUntil: "load" });
+    if (options.scripts === false) {
+      await body(page, server);
+    } else {
+      await started(page);
+      await body(page, server);
+      await settled(page);
+    }
   } finally {
     await context.close();
   }

@@ -19,6 +19,7 @@ pub(crate) mod peak;
 pub(crate) mod print;
 pub(crate) mod reduce;
 pub(crate) mod remap;
+pub(crate) mod report;
 pub(crate) mod shares;
 pub(crate) mod try_edits;
 pub(crate) mod why;

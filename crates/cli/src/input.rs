@@ -326,6 +326,32 @@ impl ModuleArguments {
         Ok(Study::of_assignment(questions::Program::new(program.module, program.facts), made, decisions))
     }
 
+    /// The files of the module, as a page opens them: of a folder or an archive those that belong to it, of a dump those
+    /// beside it that do. A module that cannot be read is no error if XLA's own assignment can.
+    pub(crate) fn files(&self) -> Result<Vec<opening::Blob>, Failure> {
+        let opened = match self.folder()? {
+            Some(opened) => opened,
+            None => match self.beside()? {
+                Some(opened) => opened,
+                None => opening::open(files::read(&self.module)?, &opening::Limits::default()),
+            },
+        };
+        let picked = self.picked(&opened)?;
+        let loaded = opened.load(picked);
+        let errors: Vec<_> = loaded.remarks.iter().filter(|r| r.severity == Severity::Error).collect();
+        if loaded.module.is_none() && loaded.dump.assignment.is_none() && !errors.is_empty() {
+            let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            return Err(Failure(lines.join("\n")));
+        }
+        for r in errors {
+            eprintln!("{r}");
+        }
+        for f in &loaded.findings {
+            eprintln!("{}: {}", self.module.display(), f.words());
+        }
+        Ok(report::files(&opened, picked))
+    }
+
     /// If the file is one of the four about an assignment, it and those beside it that are of the same module.
     fn beside(&self) -> Result<Option<Opened>, Failure> {
         if self.module.as_os_str() == "-" {

@@ -66,6 +66,8 @@ enum Command {
     Try(commands::try_edits::Arguments),
     /// Tells of each argument which output took it, or why nobody did
     Donation(commands::donation::Arguments),
+    /// Writes one page with the module, what it comes to, and the lab: for a colleague, an issue, an archive
+    Report(commands::report::Arguments),
     /// Checks sizes and donations against a budget: exit status 0 if it is kept, 1 if not
     Budget(commands::budget::Arguments),
 }
@@ -106,6 +108,7 @@ fn main() -> ExitCode {
         Command::Advise(a) => commands::advise::run(&a),
         Command::Try(a) => commands::try_edits::run(&a),
         Command::Donation(a) => commands::donation::run(&a),
+        Command::Report(a) => commands::report::run(&a),
         Command::Budget(a) => commands::budget::run(&a),
     };
     match result {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::process::{cargo, command, root, run};
 use crate::serve::trunk;
-use crate::{Result, rules, setup};
+use crate::{Result, rules, setup, single};
 
 /// What the published page may do: run its own script and wasm, and fetch its own files. Nothing typed or dropped into it
 /// can leave the machine. Styles come from files too; a block is moved through the style object, which this allows.
@@ -15,6 +15,8 @@ const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; 
                       img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self' blob:; \
                       frame-src 'self'; base-uri 'none'; form-action 'none'";
 const CHARSET: &str = r#"<meta charset="utf-8">"#;
+/// The lab as one file; the command and the lab look for this name.
+const SHELL: &str = "report-shell.html";
 const POSTERS: &str = "<!-- posters: put here by the build -->";
 
 /// How the page is to be built.
@@ -109,6 +111,20 @@ fn finish(dist: &Path) -> Result<()> {
     write(&page, &with_policy(html, &policy, "index.html")?)?;
     let lab = dist.join("lab.html");
     write(&lab, &with_policy(read(&lab)?, &policy, "lab.html")?)
+}
+
+/// Writes the lab as one file beside the built pages.
+pub(crate) fn shell(args: &[String]) -> Result<()> {
+    let folder = match args {
+        [] => std::env::var_os("TRUNK_STAGING_DIR").map_or_else(|| root().join("dist"), PathBuf::from),
+        [folder] => folder.into(),
+        _ => return Err("shell wants one folder".to_owned()),
+    };
+    let boot = read(&root().join("web/boot-single.js"))?;
+    let page = single::single(&folder, "lab.html", &boot)?;
+    write(&folder.join(SHELL), &page)?;
+    println!("{SHELL}: {} KiB", page.len().div_ceil(1024));
+    Ok(())
 }
 
 /// Puts the content security policy into a page, once.

@@ -11,6 +11,7 @@ mod process;
 mod rules;
 mod serve;
 mod setup;
+mod single;
 mod steps;
 #[cfg(test)]
 mod tidy;
@@ -36,6 +37,10 @@ cargo xtask bench --packing FOLDER | --optimum FOLDER
 cargo xtask build [--dist FOLDER] [--record-size] [--only-finish]
     Writes the page for publishing into dist/, and prints its sizes; --record-size writes them to web/size.json.
 
+cargo xtask shell [FOLDER]
+    Writes report-shell.html into a folder of built pages: the lab as one file, into which reports are put. Trunk calls it
+    at the end of every build, so that it is seldom called by hand.
+
 cargo xtask oracle [--targets cpu,gpu,tpu] [--topology v5e:2x2] [--random N] [--golden]
     For work on the engine: installs the real XLA (2 GB, once), lets it compile programs, and keeps what it decides;
     with --golden in place of the golden cases. See crates/xtask/oracle/README.md.";
@@ -57,6 +62,7 @@ fn main() -> ExitCode {
         },
         "oracle" => oracle::Options::parse(args).and_then(|options| oracle::oracle(&options)).map(|()| true),
         "build" => dist::Options::parse(args).and_then(|options| dist::build(&options)).map(|()| true),
+        "shell" => dist::shell(&args).map(|()| true),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(true)

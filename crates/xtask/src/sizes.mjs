@@ -16,10 +16,10 @@ const line = (name, sizes) =>
 const beside = readdirSync(dist, { withFileTypes: true })
   .filter((entry) => entry.isFile() && [".html", ".css", ".js", ".wasm", ".svg"].includes(extname(entry.name)))
   .map((entry) => entry.name)
-  .filter((name) => name !== "rules.html")
+  .filter((name) => name !== "rules.html" && name !== "report-shell.html")
   .sort();
 // The lab is a page of its own, whose files keep their names.
-const SHARED = ["fonts.css", "icon.svg", "style.css", "tokens.css"];
+const SHARED = ["report.css", "fonts.css", "icon.svg", "style.css", "tokens.css"];
 const isLab = (name) => /^lab[._-]/.test(name) || SHARED.includes(name);
 const fonts = existsSync(join(dist, "fonts"))
   ? readdirSync(join(dist, "fonts")).filter((name) => name.endsWith(".woff2")).sort().map((name) => `fonts/${name}`)
@@ -45,6 +45,9 @@ function load(title, files, wasm, whole) {
 }
 load("first load", [...beside.filter((name) => !isLab(name)), ...fonts], "wasm_brotli", "first_load_brotli");
 load("the lab", [...beside.filter((name) => isLab(name) || name === "boot.js"), ...fonts], "lab_wasm_brotli", "lab_brotli");
+
+const shell = join(dist, "report-shell.html");
+if (existsSync(shell)) line("report-shell.html, in every report", [readFileSync(shell).length, gzipSync(readFileSync(shell), { level: 9 }).length]);
 
 if (flags.includes("--record")) {
   writeFileSync(record, `${JSON.stringify(measured, null, 2)}\n`);

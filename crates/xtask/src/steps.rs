@@ -200,11 +200,14 @@ fn browser(_: &Options) -> Result<Done> {
     if let Err(error) = setup::npm_packages() {
         return without_browser(error);
     }
+    // The command's part of the tests is about what it writes.
+    run(cargo().args(["build", "--quiet", "--package", "bufferscope"]))?;
     let mut node = command("node");
     node.args(["--test", "--test-reporter=spec", "--test-concurrency=1", "--test-timeout=900000"])
         .args(browser_tests()?)
         .env("CHROMIUM", &browser.chromium)
         .env("BUFFERSCOPE_DIST", root().join("dist"))
+        .env("BUFFERSCOPE_COMMAND", target_dir()?.join("debug").join("bufferscope"))
         .env("BUFFERSCOPE_SCREENSHOTS", target_dir()?.join("screenshots"));
     run_within(&mut node, BROWSER_LIMIT).map(|()| Done::Passed)
 }

@@ -727,7 +727,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
             </div>
             <div class="stage" node_ref=stage>
                 <div class="curve-box">
-                    <canvas class="curve" node_ref=curve aria-hidden="true"></canvas>
+                    <canvas class="curve" id="curve" node_ref=curve aria-hidden="true"></canvas>
                     <span class="mark peak-mark" style:left=move || at(f64::from(lab.peak_step()) + 0.5)></span>
                 </div>
                 <div class="map-box">

@@ -2,6 +2,7 @@
 
 mod bench;
 mod details;
+pub mod given;
 mod heap_map;
 mod opening;
 mod panes;
@@ -19,18 +20,23 @@ use state::Lab;
 #[component]
 pub fn App() -> impl IntoView {
     let lab = Lab::new();
+    let given = given::Given::take();
+    let is_report = given.is_some();
+    if let Some(given) = given {
+        lab.open_given(given);
+    }
     provide_context(lab);
     follow_system(lab.palette);
     view! {
         <a class="skip" href="#work">"Skip to the work"</a>
         <header class="masthead">
             <p class="brand">"Bufferscope"</p>
-            <h1>"The lab: why your memory peaks"</h1>
-            <a class="other-page" href="./">"Reading page"</a>
+            <h1>{if is_report { "A report: why the memory peaks" } else { "The lab: why your memory peaks" }}</h1>
+            {(!given::is_single()).then(|| view! { <a class="other-page" href="./">"Reading page"</a> })}
             <ThemeToggle palette=lab.palette />
         </header>
         <main id="work" tabindex="-1">
-            <opening::Opening lab />
+            <opening::Opening lab is_report />
             {move || lab.chosen.get().map(|chosen| view! { <bench::Bench lab chosen /> })}
         </main>
         <p class="hidden" role="status" aria-live="polite">{move || lab.announced.get()}</p>

@@ -1,10 +1,11 @@
 //! What to open, how far that is, and what was in it.
 
+use super::given::{helper, is_single};
 use super::state::Lab;
 use crate::address::{Address, Kept, Open};
 use crate::talk::{ModuleLine, Note, Opened};
 use assigner::words::{binary, both, grouped};
-use js_sys::{Array, Function, Promise, Reflect};
+use js_sys::{Array, Promise};
 use leptos::ev;
 use leptos::html::Input;
 use leptos::prelude::*;
@@ -25,12 +26,6 @@ const SAMPLES: [(&str, &str); 8] = [
     ("unet_skip.txt", "U-Net with a skip connection (CPU)"),
 ];
 
-/// Calls a helper of `lab-boot.js`.
-fn helper(name: &str, argument: &JsValue) -> Option<JsValue> {
-    let function: Function = Reflect::get(&js_sys::global(), &name.into()).ok()?.dyn_into().ok()?;
-    function.call1(&JsValue::NULL, argument).ok()
-}
-
 async fn sample(name: &str) -> Result<Array, JsValue> {
     let response = JsFuture::from(window().fetch_with_str(&format!("modules/{name}"))).await?;
     let response: Response = response.dyn_into()?;
@@ -44,7 +39,7 @@ async fn sample(name: &str) -> Result<Array, JsValue> {
 
 /// Everything about opening.
 #[component]
-pub fn Opening(lab: Lab) -> impl IntoView {
+pub fn Opening(lab: Lab, is_report: bool) -> impl IntoView {
     let over = RwSignal::new(false);
     let pasted = RwSignal::new(String::new());
     let folder = NodeRef::<Input>::new();
@@ -55,7 +50,7 @@ pub fn Opening(lab: Lab) -> impl IntoView {
     });
     let picked = move |e: ev::Event| {
         let input = event_target::<web_sys::HtmlInputElement>(&e);
-        if let Some(files) = helper("bufferscopePicked", &input) {
+        if let Some(Ok(files)) = helper("bufferscopePicked", &input) {
             lab.open(&files, None);
         }
         // The same file may be picked again.
@@ -71,7 +66,7 @@ pub fn Opening(lab: Lab) -> impl IntoView {
         e.prevent_default();
         over.set(false);
         let Some(transfer) = e.data_transfer() else { return };
-        let Some(promise) = helper("bufferscopeDropped", &transfer) else { return };
+        let Some(Ok(promise)) = helper("bufferscopeDropped", &transfer) else { return };
         leptos::task::spawn_local(async move {
             if let Ok(files) = JsFuture::from(promise.unchecked_into::<Promise>()).await {
                 lab.open(&files, None);
@@ -119,6 +114,11 @@ pub fn Opening(lab: Lab) -> impl IntoView {
                 lab.try_all(crate::talk::Trial { edits: kept.edits });
                 return;
             }
+            if lab.awaited.with_value(|a| a.0.is_some()) {
+                // A report is being opened; what was tried last is newer than what was saved.
+                lab.awaited.update_value(|a| a.1 = kept);
+                return;
+            }
             let of = crate::text::cut(&kept.of);
             lab.awaited.set_value((None, kept));
             lab.fail(format!(
@@ -140,23 +140,8 @@ pub fn Opening(lab: Lab) -> impl IntoView {
         }
     });
     on_cleanup(move || changed.remove());
-    view! {
-        <section class="open" class:over=move || over.get() aria-labelledby="open-title">
-            <h2 id="open-title">"Open"</h2>
-            <p class="lead">
-                "Drop an XLA dump folder, an archive of one, or single files anywhere on this page: HLO text or "
-                <code>".hlo.pb"</code>
-                ", the buffer-assignment, values, live-range and memory-usage files of any generation, the text of an out-of-memory error, a verbose log. Each file is told by its content."
-            </p>
-            <div class="ways">
-                <label class="button">
-                    "Open files"
-                    <input class="hidden" id="open-files" type="file" multiple on:change=picked />
-                </label>
-                <label class="button">
-                    "Open a folder"
-                    <input class="hidden" id="open-folder" type="file" node_ref=folder on:change=picked />
-                </label>
+    let samples = (!is_single()).then(|| {
+        view! {
                 <span class="choose">
                     <label for="sample">"or a sample:"</label>
                     <select id="sample" on:change=move |e| chosen_sample.set(event_target_value(&e))>
@@ -172,6 +157,24 @@ pub fn Opening(lab: Lab) -> impl IntoView {
                         "Open the sample"
                     </button>
                 </span>
+        }
+    });
+    let ways = view! {
+            <p class="lead">
+                "Drop an XLA dump folder, an archive of one, or single files anywhere on this page: HLO text or "
+                <code>".hlo.pb"</code>
+                ", the buffer-assignment, values, live-range and memory-usage files of any generation, the text of an out-of-memory error, a verbose log. Each file is told by its content."
+            </p>
+            <div class="ways">
+                <label class="button">
+                    "Open files"
+                    <input class="hidden" id="open-files" type="file" multiple on:change=picked />
+                </label>
+                <label class="button">
+                    "Open a folder"
+                    <input class="hidden" id="open-folder" type="file" node_ref=folder on:change=picked />
+                </label>
+                {samples}
             </div>
             <label class="keep small">
                 <input
@@ -210,6 +213,26 @@ pub fn Opening(lab: Lab) -> impl IntoView {
                     " in its environment and open DIR. A compile that fails writes its files before it fails. A module that comes from a compilation cache writes none: switch the cache off."
                 </p>
             </details>
+    };
+    // In a report there is something open already.
+    let ways = if is_report {
+        view! {
+            <details class="reopen">
+                <summary>"Open other files"</summary>
+                {ways}
+            </details>
+        }
+        .into_any()
+    } else {
+        view! {
+            <h2 id="open-title">"Open"</h2>
+            {ways}
+        }
+        .into_any()
+    };
+    view! {
+        <section class="open" class:over=move || over.get() aria-label="Open">
+            {ways}
             <Busy lab />
             {move || {
                 lab.problem.get().map(|p| view! { <p class="problem" role="alert">{p}</p> })

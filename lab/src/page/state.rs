@@ -427,9 +427,16 @@ impl Lab {
 
     /// Opens files of the reader's own: pairs of path and file. Whatever was done before is ended.
     pub fn open(self, files: &JsValue, text: Option<String>) {
+        super::given::forget();
         self.sample.set(None);
         self.awaited.update_value(|a| a.0 = None);
         self.open_all(files, text);
+    }
+
+    /// Opens what the page holds.
+    pub fn open_given(self, given: super::given::Given) {
+        self.awaited.set_value((Some(given.module), given.kept));
+        self.open_all(&given.files, None);
     }
 
     /// Opens files.
@@ -504,6 +511,7 @@ impl Lab {
                 if first.is_some() {
                     self.draw();
                 }
+                super::given::replace();
                 let (_, kept) = self.awaited.get_value();
                 if kept.edits.is_empty() {
                     return;

@@ -1,13 +1,14 @@
 //! What can be taken away, and two dumps side by side.
 
+use super::given::shell;
 use super::panes::InWords;
 use super::state::Lab;
 use crate::export::FILES;
 use crate::talk::{Answer, Ask, Words};
 use browser::{copy, download, download_blob};
 use leptos::prelude::*;
-use wasm_bindgen::JsCast as _;
 use wasm_bindgen::closure::Closure;
+use wasm_bindgen::{JsCast as _, JsValue};
 use web_sys::{Blob, HtmlCanvasElement};
 
 /// The pane of files.
@@ -31,6 +32,7 @@ pub fn TakePane(lab: Lab) -> impl IntoView {
                 let kind = match file.rsplit('.').next() {
                     Some("json") => "application/json",
                     Some("csv") => "text/csv",
+                    Some("svg") => "image/svg+xml",
                     _ => "text/plain",
                 };
                 download(&format!("{}.{file}", name()), &text, kind);
@@ -40,17 +42,41 @@ pub fn TakePane(lab: Lab) -> impl IntoView {
             _ => {}
         });
     };
-    let picture = move |_| {
-        let canvas = document().get_element_by_id("map").and_then(|c| c.dyn_into::<HtmlCanvasElement>().ok());
+    let whole = move |_| {
+        leptos::task::spawn_local(async move {
+            let shell = shell().await;
+            let is_alive = shell.is_some();
+            lab.link.progress.set(Some(crate::talk::Progress {
+                stage: "Writing the report".to_owned(),
+                ..crate::talk::Progress::default()
+            }));
+            let ask = Ask::Report(lab.trial_now());
+            let files = shell.map_or(JsValue::UNDEFINED, JsValue::from);
+            lab.link.ask_with(ask, &files, move |answer| match answer {
+                Answer::File { name: file, text } => {
+                    download(&format!("{}.{file}", name()), &text, "text/html");
+                    said.set(if is_alive {
+                        "The report is saved.".to_owned()
+                    } else {
+                        "The report is saved without its live part: report-shell.html does not lie beside this page (cargo xtask build writes it).".to_owned()
+                    });
+                }
+                Answer::Failed(why) => said.set(why),
+                _ => {}
+            });
+        });
+    };
+    let picture = move |id: &'static str| {
+        let canvas = document().get_element_by_id(id).and_then(|c| c.dyn_into::<HtmlCanvasElement>().ok());
         let Some(canvas) = canvas else { return };
-        let file = format!("{}.map.png", name());
+        let file = format!("{}.{id}.png", name());
         let done = Closure::once_into_js(move |blob: Option<Blob>| {
             if let Some(blob) = blob {
                 download_blob(&file, &blob);
             }
         });
         _ = canvas.to_blob(done.unchecked_ref());
-        said.set("The map is saved as PNG.".to_owned());
+        said.set(format!("The {id} is saved as PNG."));
     };
     let drawing = move |_| {
         if let Some(svg) = lab.svg.get_value() {
@@ -64,10 +90,24 @@ pub fn TakePane(lab: Lab) -> impl IntoView {
         </p>
         <ul class="files">
             <li>
-                <button type="button" id="save-png" on:click=picture>
+                <button type="button" id="save-report" aria-label="Save report.html" on:click=whole>
+                    "Save"
+                </button>
+                " "
+                <b>"report.html"</b>
+                ": one page with the module, its answers and this lab, with what is tried. It opens from a disk, without a network, and is read without JavaScript too"
+            </li>
+            <li>
+                <button type="button" id="save-png" on:click=move |_| picture("map")>
                     "Save"
                 </button>
                 " The map as it is shown, as PNG"
+            </li>
+            <li>
+                <button type="button" id="save-curve" on:click=move |_| picture("curve")>
+                    "Save"
+                </button>
+                " The curve above it as it is shown, as PNG"
             </li>
             <li>
                 <button type="button" id="save-svg" on:click=drawing>

@@ -1,0 +1,146 @@
+//! What an assignment comes to, in sentences and tables, for every place where it is told.
+
+use crate::text::{cut, cut_line};
+use analysis::{Backend, Color, Target};
+use assigner::words::{binary, both, bytes, grouped};
+use hlo::InstructionId;
+use questions::{Peak, Role, Study};
+
+/// Most lines of a table.
+const MOST: usize = 200;
+
+/// Sentences, and a table whose first line is its head.
+pub type Told = (Vec<String>, Vec<Vec<String>>);
+
+/// The name of a memory space.
+#[must_use]
+pub fn space_name(color: u32) -> String {
+    match Target::color_name(Color(color)) {
+        Some(name) => format!("{color} ({name})"),
+        None => color.to_string(),
+    }
+}
+
+/// A share of a whole.
+#[must_use]
+pub fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "0 %".to_owned() } else { format!("{:.0} %", part as f64 * 100.0 / whole as f64) }
+}
+
+/// An owner's memory, in the plural.
+#[must_use]
+pub fn owner(role: Role) -> &'static str {
+    match role {
+        Role::Argument => "arguments",
+        Role::Output => "outputs",
+        Role::Temp => "temporaries",
+        Role::Constant => "constants",
+        Role::ThreadLocal => "thread-local",
+    }
+}
+
+/// What an assignment comes to: a few sentences.
+#[must_use]
+pub fn headline(study: &Study, peak: &Peak) -> Vec<String> {
+    let mut out = Vec::new();
+    let kinds: Vec<String> = peak
+        .owners
+        .iter()
+        .filter(|o| o.bytes > 0)
+        .map(|o| {
+            let donated = if o.donated > 0 {
+                format!(" (of them {} donated)", binary(o.donated))
+            } else {
+                String::new()
+            };
+            format!("{} {}{donated}", owner(o.role), both(o.bytes))
+        })
+        .collect();
+    out.push(format!(
+        "{} in {} allocations: {}.",
+        both(peak.total),
+        grouped(study.slabs.len() as u64),
+        if kinds.is_empty() { "none with bytes".to_owned() } else { kinds.join(", ") }
+    ));
+    for space in peak.spaces.iter().filter(|s| s.temp > 0) {
+        out.push(format!(
+            "The temporaries of memory space {} take {}; most of that is in use at step {} of {}, {}: {} ({}).",
+            space_name(space.color),
+            both(space.temp),
+            grouped(u64::from(space.step)),
+            grouped(u64::from(study.end)),
+            cut(study.at(space.step)),
+            both(space.live),
+            percent(space.live, space.temp)
+        ));
+        let groups = questions::groups(study, &space.slots);
+        let largest: Vec<String> = groups
+            .iter()
+            .take(3)
+            .map(|g| {
+                let n = if g.slots.len() > 1 { format!("{} × ", g.slots.len()) } else { String::new() };
+                format!(
+                    "{n}{} {}, {} ({})",
+                    cut(&g.shape),
+                    cut(&g.operation),
+                    binary(g.bytes),
+                    percent(g.bytes, space.live)
+                )
+            })
+            .collect();
+        if !largest.is_empty() {
+            out.push(format!("Most of it: {}.", largest.join("; ")));
+        }
+    }
+    let elsewhere = |color: u32| study.rows.iter().any(|r| study.slab(r).color == color && r.size > 0);
+    if study.backend != Some(Backend::Cpu) && !elsewhere(5) && !study.rows.is_empty() {
+        out.push("Nothing is in memory space 5 (host): nothing was offloaded.".to_owned());
+    }
+    out
+}
+
+fn name(study: &Study, id: InstructionId) -> String {
+    study.program.as_ref().map(|p| cut(p.module.name_of(id))).unwrap_or_default()
+}
+
+/// Of each argument which output took it, or why nobody did; `None` without the program.
+#[must_use]
+pub fn donation(study: &Study) -> Option<Told> {
+    let found = questions::donation(study)?;
+    let mut lines = vec![format!("Donation saves {}.", both(found.taken))];
+    if found.could_save > 0 {
+        lines.push(format!("Donating more could save {} more.", both(found.could_save)));
+    }
+    let head = ["Argument", "Name", "Bytes", "What became of it", "Needed all the same"];
+    let mut table = vec![head.map(str::to_owned).to_vec()];
+    for a in found.arguments.iter().take(MOST) {
+        let index = if a.index.is_root() { String::new() } else { a.index.to_string() };
+        let extras: Vec<String> = a.extras.iter().map(|e| e.words(study)).collect();
+        table.push(vec![
+            format!("{}{index}", a.parameter),
+            cut(&format!("{} {}", a.name, a.shape)),
+            bytes(a.bytes),
+            cut_line(&a.words()),
+            cut_line(&extras.join("; ")),
+        ]);
+    }
+    for o in found.outputs.iter().filter(|o| o.takes.is_none()).take(MOST) {
+        let copy = o
+            .copy_of
+            .map(|(n, c)| format!("a plain copy of argument {n}, made by {}", name(study, c)))
+            .unwrap_or_default();
+        table.push(vec![
+            format!("output {}", o.index),
+            cut(&o.shape),
+            bytes(o.bytes),
+            "stands in memory of its own".to_owned(),
+            copy,
+        ]);
+    }
+    let left_out = found.arguments.len().saturating_sub(MOST)
+        + found.outputs.iter().filter(|o| o.takes.is_none()).count().saturating_sub(MOST);
+    if left_out > 0 {
+        lines.push(format!("{} more lines are left out of the table.", grouped(left_out as u64)));
+    }
+    Some((lines, table))
+}
