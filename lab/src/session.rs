@@ -662,7 +662,8 @@ impl Session {
         let Some(chosen) = &self.chosen else { return no_module() };
         let headline = match source {
             Source::Tried => {
-                let of_run = chosen.tried.as_ref().map(headline).unwrap_or_default();
+                let of_run =
+                    chosen.tried.as_ref().map(|v| report::headline(&v.study, &v.peak)).unwrap_or_default();
                 chosen.said.iter().cloned().chain(of_run).collect()
             }
             _ => chosen.headline.clone(),

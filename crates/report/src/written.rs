@@ -263,7 +263,7 @@ fn of_space(out: &mut String, study: &Study, space: &SpacePeak) {
         ("Scope and source", Words),
     ];
     let mut foot = vec![String::new(); columns.len()];
-    foot[0] = "all".to_owned();
+    "all".clone_into(&mut foot[0]);
     foot[1] = bytes(sum);
     foot[2] = percent(sum, space.live);
     foot[4] = grouped(space.slots.len() as u64);

@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         },
         "oracle" => oracle::Options::parse(args).and_then(|options| oracle::oracle(&options)).map(|()| true),
         "build" => dist::Options::parse(args).and_then(|options| dist::build(&options)).map(|()| true),
-        "shell" => dist::shell(&args).map(|()| true),
+        "shell" => dist::shell(args).map(|()| true),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(true)
