@@ -269,12 +269,11 @@ impl Frame {
     }
 }
 
-/// Draws the map into `frame`.
+/// Draws the map into `frame`. Bands outside of the window's steps are not looked at.
 pub fn draw(
     frame: &mut Frame,
     (width, height): (usize, usize),
-    map: &MapData,
-    layout: &Layout,
+    (map, layout, index): (&MapData, &Layout, &Index),
     window: &Window,
     palette: &Palette,
     marks: Marks<'_>,
@@ -287,8 +286,11 @@ pub fn draw(
     let sy = height as f64 / (window.high - window.low).max(1e-9);
     let (w, h) = (width as f64, height as f64);
     let mut chosen = None;
-    for i in 0..map.row.len() {
-        let Some(base) = layout.base[map.slab[i] as usize] else { continue };
+    let shown = layout.base.iter().enumerate().filter_map(|(slab, base)| Some((slab, (*base)?)));
+    let bands = shown
+        .filter(|(slab, base)| base + map.slabs[*slab].size as f64 >= window.low && *base <= window.high)
+        .flat_map(|(slab, base)| index.between(slab, window.from, window.to).map(move |i| (i, base)));
+    for (i, base) in bands {
         let x0 = (f64::from(map.start[i]) - window.from) * sx;
         let x1 = (f64::from(map.last[i]) + 1.0 - window.from) * sx;
         let y0 = (base + map.offset[i] as f64 - window.low) * sy;
@@ -461,6 +463,14 @@ impl Index {
         Self { slabs }
     }
 
+    /// The bands of a slab that may be alive between two moments: none that is, is left out.
+    fn between(&self, slab: usize, from: f64, to: f64) -> impl Iterator<Item = usize> + '_ {
+        let bands = self.slabs.get(slab).map_or(&[][..], Vec::as_slice);
+        let first = bands.partition_point(|b| f64::from(b.2) + 1.0 <= from);
+        let last = bands.partition_point(|b| f64::from(b.0) < to).max(first);
+        bands[first..last].iter().map(|b| b.1 as usize)
+    }
+
     /// The band at a step and a byte of the layout; of several the smallest.
     #[must_use]
     pub fn at(&self, map: &MapData, layout: &Layout, step: f64, byte: f64) -> Option<usize> {
@@ -528,7 +538,14 @@ mod tests {
         let layout = Layout::new(&map, Shown::All);
         let window = Window::whole(&map, &layout);
         let mut frame = Frame::default();
-        draw(&mut frame, (100, 100), &map, &layout, &window, &palette(), Marks::default());
+        draw(
+            &mut frame,
+            (100, 100),
+            (&map, &layout, &Index::new(&map)),
+            &window,
+            &palette(),
+            Marks::default(),
+        );
         assert_eq!(frame.at(35, 75), [200, 0, 0]);
         assert_eq!(frame.at(35, 40), [0, 0, 0], "above it is free");
         assert_eq!(frame.at(10, 75), [0, 0, 0], "before it is free");
@@ -544,7 +561,7 @@ mod tests {
         let layout = Layout::new(&map, Shown::All);
         let mut frame = Frame::default();
         let window = Window::whole(&map, &layout);
-        draw(&mut frame, (50, 10), &map, &layout, &window, &palette(), Marks::default());
+        draw(&mut frame, (50, 10), (&map, &layout, &Index::new(&map)), &window, &palette(), Marks::default());
         for y in 0..10 {
             let red = frame.at(25, y)[0];
             assert!((45..=55).contains(&red), "half of 100, not {red}, in row {y}");
@@ -567,7 +584,14 @@ mod tests {
         let mut frame = Frame::default();
         let whole = Window::whole(&map, &layout);
         for window in [whole, whole.zoomed(&whole, (0.3, 0.7), (0.4, 0.13))] {
-            draw(&mut frame, (97, 61), &map, &layout, &window, &palette(), Marks::default());
+            draw(
+                &mut frame,
+                (97, 61),
+                (&map, &layout, &Index::new(&map)),
+                &window,
+                &palette(),
+                Marks::default(),
+            );
             for (x, y) in (0..96).flat_map(|x| (0..60).map(move |y| (x, y))) {
                 assert!(frame.at(x, y)[0].abs_diff(100) <= 1, "{:?} at {x}, {y}", frame.at(x, y));
             }
@@ -576,7 +600,7 @@ mod tests {
         let one = map_of(&[(2, 4, 50, 50)], 100, 9);
         let layout = Layout::new(&one, Shown::All);
         let window = Window::whole(&one, &layout);
-        draw(&mut frame, (97, 61), &one, &layout, &window, &palette(), Marks::default());
+        draw(&mut frame, (97, 61), (&one, &layout, &Index::new(&one)), &window, &palette(), Marks::default());
         assert_eq!(frame.at(3, 3), [0, 0, 0]);
     }
 
@@ -657,7 +681,7 @@ mod tests {
         let window = Window::whole(&map, &layout);
         let mut frame = Frame::default();
         let marks = Marks { selected: Some(0), fitting: None };
-        draw(&mut frame, (300, 200), &map, &layout, &window, &palette(), marks);
+        draw(&mut frame, (300, 200), (&map, &layout, &Index::new(&map)), &window, &palette(), marks);
         assert!(frame.pixels.chunks(4).any(|p| p[..3] == [0, 0, 255]));
     }
 }

@@ -145,7 +145,14 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         let marks =
             Marks { selected: lab.selected.get_untracked(), fitting: fitting.as_deref().map(Vec::as_slice) };
         if let Some(canvas) = main.get_untracked() {
-            raster::draw(&mut frames.0, size(MAP_HEIGHT), &plan.map, &plan.layout, &window, &palette, marks);
+            raster::draw(
+                &mut frames.0,
+                size(MAP_HEIGHT),
+                (&plan.map, &plan.layout, &plan.index),
+                &window,
+                &palette,
+                marks,
+            );
             put(&canvas, &frames.0);
         }
         let of = space_of(plan.shown, &plan.map);
@@ -171,8 +178,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
             raster::draw(
                 &mut frames.2,
                 size(MINI_HEIGHT),
-                &plan.map,
-                &plan.layout,
+                (&plan.map, &plan.layout, &plan.index),
                 &plan.whole,
                 &palette,
                 Marks::default(),
