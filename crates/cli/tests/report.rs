@@ -2,19 +2,24 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const MODULE: &str = "HloModule m, is_scheduled=true\n\nENTRY e {\n  p = f32[4096]{0} parameter(0)\n  a = f32[4096]{0} negate(p)\n  ROOT r = f32[4096]{0} negate(a)\n}\n";
 
+/// One at a time: a program cannot run while a process that another test has just begun still holds the file it was copied to.
+static ONE: Mutex<()> = Mutex::new(());
+
 /// A folder of its own, with a program in `bin` so that what lies around it is known.
-struct Place(PathBuf);
+struct Place(PathBuf, #[expect(dead_code, reason = "held until the folder goes")] MutexGuard<'static, ()>);
 
 impl Place {
     fn new(name: &str) -> Self {
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = std::env::temp_dir().join(format!("bufferscope-report-{name}-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("bin")).expect("a folder");
         std::fs::copy(env!("CARGO_BIN_EXE_bufferscope"), folder.join("bin/bufferscope")).expect("a program");
         std::fs::write(folder.join("m.txt"), MODULE).expect("a module");
-        Self(folder)
+        Self(folder, one)
     }
 
     fn run(&self, arguments: &str) -> Output {

@@ -290,7 +290,7 @@ fn of_space(out: &mut String, study: &Study, space: &SpacePeak) {
         paragraph(
             out,
             &format!(
-                "The groups add up to {}, {} more than is in use: at this step one value is handed over to another on the same bytes.",
+                "The groups add up to {}, {} more than is in use: some values stand on the same bytes at this step, as where one is handed over to another.",
                 both(sum),
                 bytes(sum.saturating_sub(space.live))
             ),
