@@ -5,9 +5,10 @@ use crate::decision::{Decision, NewKind, Refusal};
 use crate::heap;
 use crate::merge;
 use crate::pool::{FreePool, Reuse};
+use crate::when::When;
 use analysis::ranges::{LiveRanges, is_aliased};
 use analysis::sharing::interference;
-use analysis::{Backend, BufferId, Color, Context, Facts, Step, ValueId};
+use analysis::{Backend, Buffer, BufferId, Color, Context, Facts, Step, ValueId};
 use hlo::{ComputationId, InstructionId, Module, Opcode, ShapeIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,6 +60,7 @@ pub fn assign(
         heap_of: BTreeMap::new(),
         order: Vec::new(),
         scratch: None,
+        when: Vec::new(),
     };
     run.place_presets();
     let (global, thread_local) = classify(module, facts);
@@ -113,6 +115,8 @@ struct Run<'a> {
     order: Vec<BufferId>,
     /// What the SparseCore's operations work in, in colour 0.
     scratch: Option<AllocationId>,
+    /// By allocation: when its values are wanted.
+    when: Vec<When>,
 }
 
 impl Run<'_> {
@@ -128,6 +132,7 @@ impl Run<'_> {
 
     fn new_allocation(&mut self, size: u64, color: Color) -> AllocationId {
         let id = AllocationId(self.allocations.len() as u32);
+        self.when.push(When::default());
         self.allocations.push(Allocation {
             id,
             size,
@@ -144,7 +149,10 @@ impl Run<'_> {
     }
 
     fn place_value(&mut self, allocation: AllocationId, placed: Placed) {
-        self.allocations[allocation.index()].values.push(placed);
+        let values = &mut self.allocations[allocation.index()].values;
+        let range = self.ranges.get(placed.value);
+        self.when[allocation.index()].push(values.len() as u32, range);
+        values.push(placed);
         self.place[placed.value.index()] = Some((allocation, placed));
         self.decisions.push(Decision::Place {
             allocation,
@@ -471,6 +479,7 @@ impl Run<'_> {
             return Some(Refusal::NewMustNotLiveOut(v));
         }
         if b.live_out
+            && !self.options.must_not_live_out.is_empty()
             && let Some(v) = a.values.iter().map(|p| p.value).find(forbidden)
         {
             return Some(Refusal::OldMustNotLiveOut(v));
@@ -478,20 +487,49 @@ impl Run<'_> {
         if !a.is_reusable() {
             return Some(Refusal::NotReusable);
         }
-        for old in a.values.iter().map(|p| p.value) {
-            for &new in &b.values {
+        let clash = |old: ValueId| {
+            b.values.iter().find_map(|&new| {
                 if let Some(why) = interference(module, facts, self.ranges, new, old) {
                     return Some(Refusal::Interference { old, new, why });
                 }
-                if self.is_copy_of(new, old) {
-                    return Some(Refusal::CopyOfItself { old, new });
-                }
-            }
+                self.is_copy_of(new, old).then_some(Refusal::CopyOfItself { old, new })
+            })
+        };
+        // The first value in the allocation's own order is the reason. Most often it is one of the first.
+        let (first, rest) = a.values.split_at(a.values.len().min(FIRST));
+        if let Some(reason) = first.iter().find_map(|p| clash(p.value)) {
+            return Some(reason);
+        }
+        let reason = match self.candidates(b, a) {
+            None => rest.iter().find_map(|p| clash(p.value)),
+            Some(few) => few.into_iter().find_map(|at| clash(a.values[at as usize].value)),
+        };
+        if reason.is_some() {
+            return reason;
         }
         if b.live_out && a.size != b.size {
             return Some(Refusal::LiveOutSize { buffer: b.size, allocation: a.size });
         }
         None
+    }
+
+    /// Which values of an allocation could be in the buffer's way, by their numbers in it, in order; `None` where all have to
+    /// be looked at.
+    fn candidates(&self, buffer: &Buffer, allocation: &Allocation) -> Option<Vec<u32>> {
+        if allocation.values.len() <= 2 * FIRST || self.facts.partial_order.is_some() {
+            return None;
+        }
+        let is_copy = |v: &ValueId| self.module.instruction(self.facts.defining(*v)).opcode == Opcode::Copy;
+        if buffer.values.iter().any(is_copy) {
+            return None;
+        }
+        let mut out = Vec::new();
+        for range in buffer.values.iter().filter_map(|v| self.ranges.get(*v)) {
+            self.when[allocation.id.index()].overlapping(range, &mut out);
+        }
+        out.sort_unstable();
+        out.dedup();
+        Some(out)
     }
 
     /// Reason 8: is `new` a copy of something that stands where `old` does?
@@ -562,6 +600,9 @@ impl Run<'_> {
         (assignment, self.decisions)
     }
 }
+
+/// So many values of an allocation are asked one by one before it is looked up which of them can be in the way.
+const FIRST: usize = 32;
 
 /// The packer that a backend takes for a colour (8.6; GPU and TPU supplement, 8.4).
 fn own_algorithm(backend: Backend, color: Color) -> packing::Algorithm {

@@ -13,6 +13,7 @@ mod merge;
 mod outcomes;
 mod pool;
 mod thresholds;
+mod when;
 pub mod words;
 
 pub use assign::{Options, Preset, assign};

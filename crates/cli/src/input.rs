@@ -11,6 +11,7 @@ use questions::{Settings, Study};
 use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// A compressed file may not grow beyond this many bytes.
 const MOST_BYTES: u64 = 2 << 30;
@@ -399,6 +400,19 @@ impl ModuleArguments {
     pub(crate) fn program(&self) -> Result<Program, Failure> {
         let input = self.input()?;
         self.program_from(&input)
+    }
+
+    /// Like [`Self::program`], with the bytes of the module, and what reading and analysis took. Getting the bytes from the
+    /// disk and out of an archive is not counted.
+    pub(crate) fn timed_program(&self) -> Result<(Program, u64, Duration, Duration), Failure> {
+        let input = self.input()?;
+        let started = Instant::now();
+        std::hint::black_box(self.module_of(&input.bytes)?);
+        let reading = started.elapsed();
+        let started = Instant::now();
+        let program = self.program_from(&input)?;
+        let analysis = started.elapsed().saturating_sub(reading);
+        Ok((program, input.bytes.len() as u64, reading, analysis))
     }
 
     /// Analyses a module of which no more is known.

@@ -17,8 +17,13 @@
 //! overlap, so the free chunks of a pin are few and are found by size; a run over a pin needs to look only there.
 //! Searches pay for pins: one is set when the leaps wasted have cost about as much as it will.
 //!
+//! What covers a whole span lies in the sets of all spans above it, alternately again. So there are *covers* too, set in the
+//! same way for groups that live within one *column*, a span of middling size: all that occupies its address at every tick
+//! of the column. A cover stands in for the sets of the column and of all spans above it.
+//!
 //! A search that leaps more often than it would take to read through all that is placed does that instead: a list in
-//! order of offset, brought up to date when it is needed.
+//! order of offset, brought up to date when it is needed. Where most searches end so, the rest of the heap is read through
+//! at once, and nothing but the list is kept.
 //!
 //! Results are those of [`crate::plain`]. What it relies on: offsets are aligned and the ends of what is occupied are
 //! rounded up here, so every gap begins aligned and the intersection of gaps does, too.
@@ -151,6 +156,10 @@ pub(crate) struct Occupancy<'t> {
     /// Group and offset of all that stands in the heap.
     placed: Vec<(u32, u64)>,
     pins: BTreeMap<Tick, FreeChunks>,
+    /// By column: what occupies its address at every tick of it.
+    covers: BTreeMap<usize, FreeChunks>,
+    /// Buckets per column, as a power of two.
+    column_bits: u32,
     list: Vec<Listed>,
     /// What is placed but not yet in the list.
     unlisted: Vec<Listed>,
@@ -160,12 +169,28 @@ pub(crate) struct Occupancy<'t> {
     wasted: usize,
     /// How many groups are still to come.
     remaining: usize,
+    /// Of the last searches: how many there were, and how many were given up.
+    searches: (usize, usize),
+    /// Everything is read through from now on, and only the list is kept.
+    reads_only: bool,
+}
+
+/// As many columns as there are groups to a column: then neither what covers a column nor what lies in it is too much.
+fn column_bits(leaves: usize, groups: usize) -> u32 {
+    let columns = groups.isqrt().next_power_of_two().clamp(1, leaves);
+    (leaves / columns).trailing_zeros()
 }
 
 /// So many entries of the list are read in the time of one leap.
 const ENTRIES_PER_LEAP: usize = 64;
-/// Pins looked at in one search.
-const PINS_PER_SEARCH: u64 = 6;
+/// After so many searches it is asked whether most of them were given up.
+const SEARCHES: usize = 256;
+/// So many entries may wait to be merged into the list while everything is read through.
+const UNLISTED: usize = 64;
+/// Pins asked in one search: the fullest.
+const PINS_PER_SEARCH: usize = 6;
+/// Pins of which the fullest are taken.
+const PINS_LOOKED_AT: usize = 64;
 
 impl<'t> Occupancy<'t> {
     pub(crate) fn new(timeline: &'t Timeline, alignment: u64) -> Self {
@@ -197,28 +222,48 @@ impl<'t> Occupancy<'t> {
             few: Few::default(),
             placed: Vec::new(),
             pins: BTreeMap::new(),
+            covers: BTreeMap::new(),
+            column_bits: column_bits(leaves, timeline.groups.len()),
             list: Vec::new(),
             unlisted: Vec::new(),
             free_leaps,
             wasted: 0,
             remaining: 0,
+            searches: (0, 0),
+            reads_only: false,
         }
     }
 
-    /// Of a few ticks of the run, evenly spaced, the one at which the most is occupied.
+    /// A tick of the run at which about the most is occupied: the fullest of a few that are evenly spaced, and then of a few
+    /// around that one, and again.
     fn fullest_tick(&self, run: Run) -> Tick {
-        let ticks = u64::from(run.end - run.start);
-        let samples: [Tick; 17] = std::array::from_fn(|i| run.start + (ticks * i as u64 / 16) as Tick);
-        let mut sums = [0_u128; 17];
-        for listed in self.list.iter().chain(&self.unlisted) {
-            for (sum, tick) in sums.iter_mut().zip(samples) {
-                if listed.first <= tick && tick <= listed.last {
-                    *sum += u128::from(listed.end - listed.start);
+        let mut around = run;
+        let mut fullest = run.start;
+        for _ in 0..4 {
+            let ticks = u64::from(around.end - around.start);
+            let samples: [Tick; 17] = std::array::from_fn(|i| around.start + (ticks * i as u64 / 16) as Tick);
+            let mut sums = [0_u128; 17];
+            for listed in self.list.iter().chain(&self.unlisted) {
+                if listed.last < around.start || around.end < listed.first {
+                    continue;
+                }
+                for (sum, tick) in sums.iter_mut().zip(samples) {
+                    if listed.first <= tick && tick <= listed.last {
+                        *sum += u128::from(listed.end - listed.start);
+                    }
                 }
             }
+            let Some(best) = (0..samples.len()).max_by_key(|i| sums[*i]) else { break };
+            fullest = samples[best];
+            if ticks <= 16 {
+                break;
+            }
+            around = Run {
+                start: samples[best.saturating_sub(1)],
+                end: samples[(best + 1).min(samples.len() - 1)],
+            };
         }
-        let fullest = (0..samples.len()).max_by_key(|i| sums[*i]);
-        fullest.map_or(run.start, |i| samples[i])
+        fullest
     }
 
     /// Keeps what is occupied at the tick from now on.
@@ -236,6 +281,32 @@ impl<'t> Occupancy<'t> {
             }
         }
         self.pins.insert(tick, free);
+    }
+
+    /// The column in which the run lies, if it lies in one.
+    fn column(&self, run: Run) -> Option<usize> {
+        let (first, last) =
+            (self.bucket(run.start) >> self.column_bits, self.bucket(run.end) >> self.column_bits);
+        (first == last).then_some(first)
+    }
+
+    /// The columns of which the run covers every tick, `[first, end)`.
+    fn columns_covered(&self, run: Run) -> std::ops::Range<usize> {
+        let bits = self.bucket_bits + self.column_bits;
+        let first = ((run.start as usize) + (1 << bits) - 1) >> bits;
+        first..((run.end as usize + 1) >> bits).max(first)
+    }
+
+    /// Keeps what covers the column from now on.
+    fn cover(&mut self, column: usize) {
+        let mut free = FreeChunks::with_end(1, SPACE_END);
+        for &(at, offset) in &self.placed {
+            let group = &self.timeline.groups[at as usize];
+            if self.timeline.runs(group).iter().any(|run| self.columns_covered(*run).contains(&column)) {
+                occupy_pin(&mut free, offset, round_up(offset + group.size, self.alignment));
+            }
+        }
+        self.covers.insert(column, free);
     }
 
     /// Brings the list up to date: one merge, however many are new.
@@ -258,7 +329,7 @@ impl<'t> Occupancy<'t> {
         }
     }
 
-    /// The search without sets: all that overlaps, in order of offset.
+    /// The search without sets: all that overlaps, in order of offset. What is not yet in the list is in order, too.
     fn read_through(&self, runs: &[Run], need: u64) -> Option<u64> {
         let (first, last) = (runs.first()?.start, runs.last()?.end);
         let mut best: Option<(u64, u64)> = None;
@@ -269,19 +340,29 @@ impl<'t> Occupancy<'t> {
                 best = Some((size, free));
             }
         };
-        for listed in &self.list {
-            if listed.first > last || first > listed.last {
-                continue;
-            }
-            if runs.len() > 1 {
-                let next = runs.partition_point(|run| run.end < listed.first);
-                if runs.get(next).is_none_or(|run| run.start > listed.last) {
+        let mut read = |some: &[Listed]| {
+            for listed in some {
+                if listed.first > last || first > listed.last {
                     continue;
                 }
+                if runs.len() > 1 {
+                    let next = runs.partition_point(|run| run.end < listed.first);
+                    if runs.get(next).is_none_or(|run| run.start > listed.last) {
+                        continue;
+                    }
+                }
+                weigh(free, listed.start);
+                free = free.max(listed.end);
             }
-            weigh(free, listed.start);
-            free = free.max(listed.end);
+        };
+        let mut rest = &self.list[..];
+        for new in self.unlisted.chunks(1) {
+            let (below, above) = rest.split_at(rest.partition_point(|listed| *listed < new[0]));
+            read(below);
+            read(new);
+            rest = above;
         }
+        read(rest);
         weigh(free, SPACE_END);
         best.map(|(_, start)| start)
     }
@@ -345,9 +426,12 @@ impl GapFinder for Occupancy<'_> {
         self.partial.iter_mut().for_each(Vec::clear);
         self.placed.clear();
         self.pins.clear();
+        self.covers.clear();
         self.list.clear();
         self.unlisted.clear();
         self.wasted = 0;
+        self.searches = (0, 0);
+        self.reads_only = false;
         self.remaining = order.len();
         self.partial.resize_with(self.leaves, Vec::new);
         self.smallest_from.clear();
@@ -368,15 +452,29 @@ impl GapFinder for Occupancy<'_> {
         let timeline = self.timeline;
         let group = &timeline.groups[group as usize];
         let need = group.size;
+        if self.reads_only {
+            if self.unlisted.len() > UNLISTED {
+                self.update_list();
+            }
+            self.unlisted.sort_unstable();
+            return self.read_through(timeline.runs(group), need);
+        }
         let mut sets = std::mem::take(&mut self.sets);
         let mut few = std::mem::take(&mut self.few);
         sets.clear();
         few.clear();
         let runs = timeline.runs(group);
+        let mut pins: Vec<&FreeChunks> = Vec::new();
         for &run in runs {
+            let cover = self.column(run).and_then(|column| Some((column, self.covers.get(&column)?)));
+            // Spans are numbered from the top: what is numbered no higher than the column is the column or above it.
+            let covered = cover.map_or(0, |(column, _)| (self.leaves >> self.column_bits) + column);
+            pins.extend(cover.map(|(_, free)| free));
             self.visit(run, |span| match span {
                 Span::Part(span) if !self.some[span].0.is_empty() => sets.push((true, span)),
-                Span::Above(span) if !self.whole[span].0.is_empty() => sets.push((false, span)),
+                Span::Above(span) if span > covered && !self.whole[span].0.is_empty() => {
+                    sets.push((false, span));
+                }
                 Span::Part(_) | Span::Above(_) => {}
             });
             for bucket in self.partial_buckets(run) {
@@ -393,18 +491,13 @@ impl GapFinder for Occupancy<'_> {
             sets.dedup();
         }
         few.ranges.sort_unstable();
-        let mut pins: Vec<&FreeChunks> = Vec::new();
+        let of_covers = pins.len();
         for &run in runs {
-            let ticks = u64::from(run.end - run.start);
-            let mut next = run.start;
-            for i in 1..=PINS_PER_SEARCH {
-                let Some((&tick, pin)) = self.pins.range(next..=run.end).next() else { break };
-                pins.push(pin);
-                next = tick.saturating_add(1).max(run.start + (ticks * i / PINS_PER_SEARCH) as Tick);
-                if next > run.end {
-                    break;
-                }
-            }
+            pins.extend(self.pins.range(run.start..=run.end).take(PINS_LOOKED_AT).map(|(_, pin)| pin));
+        }
+        if pins.len() > of_covers + PINS_PER_SEARCH {
+            pins[of_covers..].sort_by_cached_key(|pin| std::cmp::Reverse(pin.top()));
+            pins.truncate(of_covers + PINS_PER_SEARCH);
         }
         // The fullest pin leaves the least above it, where several sets may have to be leapt through.
         let guide = (0..pins.len()).max_by_key(|i| pins[*i].top()).map(|i| pins.swap_remove(i));
@@ -444,6 +537,12 @@ impl GapFinder for Occupancy<'_> {
         let is_given_up = leaps > search.most_leaps;
         let mut found = search.best.map(|(_, start)| start);
         drop(search);
+        self.searches.0 += 1;
+        self.searches.1 += usize::from(is_given_up);
+        if self.searches.0 == SEARCHES {
+            self.reads_only = 2 * self.searches.1 > SEARCHES;
+            self.searches = (0, 0);
+        }
         let wasted = if is_given_up {
             // What reading through costs counts as well.
             Some(leaps + self.placed.len() / ENTRIES_PER_LEAP)
@@ -452,11 +551,22 @@ impl GapFinder for Occupancy<'_> {
         };
         if let Some(wasted) = wasted {
             self.wasted += wasted;
-            if self.wasted > self.placed.len() / 2 + self.remaining / 4
-                && let Some(&run) = runs.iter().max_by_key(|run| run.end - run.start)
-            {
-                self.pin(self.fullest_tick(run));
-                self.wasted = 0;
+            let is_paid_for = self.wasted > self.placed.len() / 2 + self.remaining / 4;
+            let open = runs
+                .iter()
+                .filter_map(|run| self.column(*run))
+                .find(|column| !self.covers.contains_key(column));
+            match (open, runs.iter().max_by_key(|run| run.end - run.start)) {
+                // A cover serves all that is to come in its column, and costs each of those around it a little.
+                (Some(column), _) if self.wasted > self.placed.len() / 8 + self.remaining / 16 => {
+                    self.cover(column);
+                    self.wasted = 0;
+                }
+                (None, Some(&run)) if is_paid_for => {
+                    self.pin(self.fullest_tick(run));
+                    self.wasted = 0;
+                }
+                _ => {}
             }
         }
         self.sets = sets;
@@ -476,9 +586,16 @@ impl GapFinder for Occupancy<'_> {
         self.placed.push((group_at, offset));
         let listed = |run: &Run| Listed { start, end, first: run.start, last: run.end };
         self.unlisted.extend(timeline.runs(group).iter().map(listed));
+        if self.reads_only {
+            return;
+        }
         for run in timeline.runs(group) {
             for (_, pin) in self.pins.range_mut(run.start..=run.end) {
                 occupy_pin(pin, start, end);
+            }
+            let columns = self.columns_covered(*run);
+            for (_, cover) in self.covers.range_mut(columns) {
+                occupy_pin(cover, start, end);
             }
         }
         let mut whole = std::mem::take(&mut self.whole);

@@ -238,3 +238,56 @@ fn trace_errors_say_where() {
         "unknown algorithm \"worst\"; known are choose_best, spatial, temporal, fast_merge, fast_split"
     );
 }
+
+/// From a source of numbers, the interval's number and the number of ticks to its start and end.
+type Shape = fn(&mut Numbers, u64, u64) -> (u64, u64);
+
+/// Where very many overlap, the fast packer sets covers, and in the end reads through all that is placed. Short traces
+/// come to neither.
+#[test]
+fn dense_traces_are_packed_as_the_rule_says() {
+    let count = 1200_u64;
+    let all = 4 * count;
+    // Anywhere; a few that live long among many that do not; a forward pass that waits for its backward pass.
+    let shapes: [Shape; 3] = [
+        |n, _, all| {
+            let (a, b) = (n.below(all), n.below(all));
+            (a.min(b), a.max(b) + 1)
+        },
+        |n, i, all| {
+            let start = n.below(all);
+            (start, start + if i % 10 == 0 { all / 2 } else { 1 + n.below(40) })
+        },
+        |n, i, all| {
+            let start = if i % 2 == 0 { 2 * i } else { all - 2 * i };
+            (start, if i % 6 == 0 { all - start + 1 } else { start + 4 + n.below(12) })
+        },
+    ];
+    for (seed, shape) in shapes.into_iter().enumerate() {
+        let mut numbers = Numbers(seed as u64 + 1);
+        let mut at: Vec<(u64, bool, u32)> = Vec::new();
+        for i in 0..count {
+            let (start, end) = shape(&mut numbers, i, all);
+            at.push((start, true, i as u32));
+            at.push((end, false, i as u32));
+        }
+        at.sort_unstable();
+        let mut begun = std::collections::BTreeSet::new();
+        let mut events = Vec::new();
+        for (_, begins, buffer) in at {
+            if begins {
+                begun.insert(buffer);
+                let magnitude = 10 + 9 * numbers.below(2);
+                events.push(alloc(buffer, 1 + numbers.below(1 << magnitude)));
+            } else if begun.contains(&buffer) {
+                events.push(free(buffer));
+            }
+        }
+        for algorithm in [Algorithm::Spatial, Algorithm::Temporal] {
+            let options = Options { algorithm, alignment: 64, ..Options::default() };
+            let plain = fuzzing::pack_plainly(&events, &options);
+            assert!(plain.is_ok(), "{seed} {algorithm}");
+            assert_eq!(pack(&events, &options), plain, "{seed} {algorithm}");
+        }
+    }
+}

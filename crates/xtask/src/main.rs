@@ -3,6 +3,7 @@
 //! Every command first puts in place what it needs (see [`setup`]) and says so; a tool that is already there in the
 //! right version is used as it is.
 
+mod bench;
 mod bench_packing;
 mod dist;
 mod fuzz;
@@ -31,6 +32,11 @@ cargo xtask test [--only STEP,STEP...] [--deny]
 cargo xtask fuzz [TARGET...] [--seconds N] [--seed N] [--plain]
     Runs fuzz targets, N seconds each: with cargo-fuzz where it is there, else with a generator of our own.
 
+cargo xtask bench [MODULE...] [--most N] [--xla 12,24,48] [--out FILE]
+    Measures reading, analysis, assignment, packing and writing of these modules, and how packing grows up to N intervals;
+    with --xla beside the real XLA, which takes half an hour, or beside what a file says of it. Written to
+    docs/PERFORMANCE.md.
+
 cargo xtask bench --packing FOLDER | --optimum FOLDER
     What the exact search takes on NAME.CAPACITY.csv files; what it says about NAME/module.txt. Tables, in Markdown.
 
@@ -58,7 +64,7 @@ fn main() -> ExitCode {
         "bench" => match args {
             [what, folder] if what == "--packing" => bench_packing::packing(folder.as_ref()),
             [what, folder] if what == "--optimum" => bench_packing::modules(folder.as_ref()),
-            _ => Err(format!("bench knows --packing FOLDER and --optimum FOLDER, not {}", args.join(" "))),
+            _ => bench::Options::parse(args).and_then(|options| bench::bench(&options)).map(|()| true),
         },
         "oracle" => oracle::Options::parse(args).and_then(|options| oracle::oracle(&options)).map(|()| true),
         "build" => dist::Options::parse(args).and_then(|options| dist::build(&options)).map(|()| true),

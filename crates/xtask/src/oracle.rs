@@ -85,7 +85,7 @@ pub(crate) fn oracle(options: &Options) -> Result<()> {
 }
 
 /// The Python of an environment with the compilers in the wanted versions, made if need be.
-fn environment() -> Result<PathBuf> {
+pub(crate) fn environment() -> Result<PathBuf> {
     let list = root().join("crates/xtask/oracle/requirements.txt");
     let wanted = fs::read(&list).map_err(|e| format!("cannot read {}: {e}", list.display()))?;
     let folder = setup::cache()?.join("oracle");

@@ -106,7 +106,7 @@ pub(crate) fn in_ci() -> bool {
     env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }
 
-fn shown(command: &Command) -> String {
+pub(crate) fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_stem().unwrap_or_default().to_string_lossy();
     let args: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
     format!("`{program} {}`", args.join(" "))
