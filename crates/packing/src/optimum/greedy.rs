@@ -7,7 +7,7 @@ use crate::{Algorithm, BufferKey, Event, Options, pack};
 pub(super) fn packings(problem: &Problem) -> Vec<Vec<u64>> {
     let (events, item_of) = events(problem);
     let mut out = Vec::new();
-    for algorithm in [Algorithm::Spatial, Algorithm::Temporal, Algorithm::FastMerge] {
+    for algorithm in [Algorithm::Spatial, Algorithm::Temporal, Algorithm::FastMerge, Algorithm::FastSplit] {
         let options = Options { algorithm, alignment: problem.alignment, ..Options::default() };
         let mut offsets = vec![0; problem.items.len()];
         let Ok(packing) = pack(&events, &options) else { continue };
