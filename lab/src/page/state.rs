@@ -523,6 +523,8 @@ impl Lab {
                     ));
                 } else if can_try {
                     self.awaited.set_value((None, Kept::default()));
+                    // That they wait for their module is no longer true.
+                    self.problem.set(None);
                     self.tab.set(Tab::Try);
                     self.try_all(Trial { edits: kept.edits });
                 }
