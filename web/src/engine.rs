@@ -69,12 +69,25 @@ pub struct Threshold {
 
 /// Reads and analyses a text. What is wrong with it comes with its line.
 pub fn open(text: &str) -> Result<Opened, Vec<Problem>> {
-    open_as(text, None, "")
+    Ok(assigned(text, analysed(text, None)?, Options::default()))
 }
 
 /// The same for a backend that the text need not betray, and with what memory space assignment placed before, as XLA's
 /// dump has it; empty where it placed nothing.
 pub fn open_as(text: &str, backend: Option<Backend>, placed: &str) -> Result<Opened, Vec<Problem>> {
+    let read = analysed(text, backend)?;
+    let mut options = Options::default();
+    if !placed.is_empty() {
+        options.presets = dumps::presets(&read.0, &read.1, placed)
+            .map_err(|problems| problems.iter().map(problem).collect::<Vec<_>>())?
+            .0;
+    }
+    Ok(assigned(text, read, options))
+}
+
+/// The module, what is true of it, and remarks. Apart from [`open_as`], so that readers of dumps come only with the
+/// chapters that need them.
+fn analysed(text: &str, backend: Option<Backend>) -> Result<(Module, Facts, Vec<Problem>), Vec<Problem>> {
     let read = hlo::read(text);
     let mut problems: Vec<Problem> = read.diagnostics.iter().map(problem).collect();
     let broken = problems.iter().any(|p| p.is_error);
@@ -100,17 +113,15 @@ pub fn open_as(text: &str, backend: Option<Backend>, placed: &str) -> Result<Ope
             return Err(problems);
         }
     };
+    Ok((module, facts, problems))
+}
+
+fn assigned(text: &str, (module, facts, remarks): (Module, Facts, Vec<Problem>), options: Options) -> Opened {
     let lines = Lines::new(text);
-    let mut options = Options::default();
-    if !placed.is_empty() {
-        options.presets = dumps::presets(&module, &facts, placed)
-            .map_err(|problems| problems.iter().map(problem).collect::<Vec<_>>())?
-            .0;
-    }
     let ranges = facts.ranges.edited(&[]);
     let mut original = Run::new((&module, &facts), &options, ranges, Vec::new(), |at| lines.of(at));
     scene::colour(&mut original.picture.items);
-    Ok(Opened { module, facts, original, remarks: problems, options })
+    Opened { module, facts, original, remarks, options }
 }
 
 /// What a reader has to say, as a problem of the text.

@@ -43,7 +43,7 @@ pub fn bin_of(opened: &Opened, run: &Run, value: u32) -> Option<Bin> {
 
 /// A bin's name, in lower case, for the middle of a sentence.
 pub fn bin_name(bin: Bin) -> String {
-    sorting::name(bin).to_lowercase()
+    sorting::name(bin).to_ascii_lowercase()
 }
 
 /// What the program would need if each buffer had memory of its own, in bytes.

@@ -303,7 +303,7 @@ mod view {
                                                         <b>{sorting::name(c.bin)}</b>
                                                         {match yours {
                                                             Some(bin) if bin == c.bin => ", as you said. ".to_owned(),
-                                                            Some(bin) => format!(", not {}. ", sorting::name(bin).to_lowercase()),
+                                                            Some(bin) => format!(", not {}. ", sorting::name(bin).to_ascii_lowercase()),
                                                             None => ". ".to_owned(),
                                                         }}
                                                         {c.decision.clone()}
