@@ -15,7 +15,7 @@ pub struct Shipped {
     pub suggested: Option<&'static str>,
 }
 
-/// All of them; the first is the one the page begins with.
+/// Those that the lists offer; the first is the one the page begins with.
 pub const SHIPPED: [Shipped; 9] = [
     Shipped {
         id: "varied_temp_sizes",
@@ -82,6 +82,24 @@ pub const SHIPPED: [Shipped; 9] = [
     },
 ];
 
+/// Those that one chapter shows and no list offers.
+pub const OF_CHAPTERS: [Shipped; 2] = [
+    Shipped {
+        id: "gpu_two_cliques",
+        title: "Two sums, each over two of four GPUs",
+        about: "User buffers are on, so what is summed stands in collective memory.",
+        all_rows: true,
+        suggested: None,
+    },
+    Shipped {
+        id: "gpu_layer_step",
+        title: "A layer with its loss, trained for a step (GPU)",
+        about: "Weights of many megabytes beside scales of four bytes.",
+        all_rows: true,
+        suggested: None,
+    },
+];
+
 /// The id of the module whose text is [`FIRST_TEXT`].
 pub const FIRST_ID: &str = "attention_grad";
 
@@ -90,5 +108,5 @@ pub const FIRST_TEXT: &str = include_str!("../../assets/modules/attention_grad.t
 
 /// The module of that id.
 pub fn shipped(id: &str) -> Option<&'static Shipped> {
-    SHIPPED.iter().find(|m| m.id == id)
+    SHIPPED.iter().chain(&OF_CHAPTERS).find(|m| m.id == id)
 }

@@ -12,6 +12,7 @@ pub mod fuzzing;
 pub mod look_up;
 pub mod module;
 pub mod scenario;
+pub mod words;
 
 pub use acquire::{Acquired, Error, Event, Kept, Multicast, Outcome, Place, Registered, Tables, What, run};
 pub use look_up::{Found, look_up};

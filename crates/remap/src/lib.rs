@@ -7,5 +7,6 @@
 
 pub mod cutoff;
 pub mod simulation;
+pub mod words;
 
 pub use cutoff::{Control, Decision, Inputs, Limit, Stop, decide};

@@ -44,8 +44,8 @@ mod view {
     use crate::scene::{self, Memories, hit};
     use crate::state::{Source, State};
     use crate::teach::{Predict, Puzzle, PuzzleResult, Rule};
-    use crate::views::percent::Percent;
     use crate::views::plot::{change, paint, point, width_of};
+    use crate::views::slider::Slider;
     use crate::workbench::{Shared, Workbench, use_workbench};
     use assigner::words::{bytes, grouped};
     use leptos::ev::{KeyboardEvent, MouseEvent, PointerEvent};
@@ -362,9 +362,9 @@ mod view {
                     {why}
                 </p>
                 <div class="percents">
-                    <Percent label="Fast memory" key="capacity" range=CAPACITY said=capacity />
-                    <Percent label="Copy engine" key="bandwidth" range=BANDWIDTH said=bandwidth />
-                    <Percent label="Time for a copy, at least" key="overlap" range=OVERLAP said=overlap />
+                    <Slider label="Fast memory" key="capacity" range=CAPACITY said=capacity />
+                    <Slider label="Copy engine" key="bandwidth" range=BANDWIDTH said=bandwidth />
+                    <Slider label="Time for a copy, at least" key="overlap" range=OVERLAP said=overlap />
                 </div>
                 <MemoryPlot run />
                 <Starts run />

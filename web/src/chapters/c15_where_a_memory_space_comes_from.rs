@@ -54,8 +54,8 @@ mod view {
     use crate::state::{Source, State};
     use crate::teach::{Predict, Puzzle, PuzzleResult, Rule};
     use crate::views::drawn::Drawn;
-    use crate::views::percent::Percent;
     use crate::views::scrubber::Scrubber;
+    use crate::views::slider::Slider;
     use crate::workbench::{Shared, Workbench, use_workbench};
     use assigner::words::{bytes, grouped};
     use leptos::prelude::*;
@@ -263,9 +263,9 @@ mod view {
             >
                 <p class="answer" role="status" data-said="plan">{sentence}</p>
                 <div class="percents">
-                    <Percent label="Fast memory" key="capacity" range=CAPACITY first=first.capacity said=capacity />
-                    <Percent label="Slow memory" key="bandwidth" range=BANDWIDTH first=first.bandwidth said=bandwidth />
-                    <Percent label="To be hidden" key="hidden" range=HIDDEN first=first.hidden said=hidden />
+                    <Slider label="Fast memory" key="capacity" range=CAPACITY first=first.capacity said=capacity />
+                    <Slider label="Slow memory" key="bandwidth" range=BANDWIDTH first=first.bandwidth said=bandwidth />
+                    <Slider label="To be hidden" key="hidden" range=HIDDEN first=first.hidden said=hidden />
                 </div>
                 <Drawn
                     wb

@@ -3,11 +3,14 @@
 
 mod assigning;
 mod binding;
+mod churn;
 mod copying;
 mod curve;
+mod cutoff;
 mod gap;
 mod heap;
 mod linked;
+mod meeting;
 mod memories;
 mod order;
 mod plan;
@@ -23,11 +26,14 @@ mod unrolled;
 
 pub use assigning::{allocations, bins, gates, hit};
 pub use binding::binding;
+pub use churn::churn;
 pub use copying::copying;
 pub use curve::{Curve, curve};
+pub use cutoff::cutoff;
 pub use gap::{GAP_HEIGHT, gap, small};
 pub use heap::{HeapLayout, Spot, heap, spot};
 pub use linked::{linked_heap, linked_ranges, value_at};
+pub use meeting::{Reached, reach, rendezvous};
 pub use memories::{Memories, memories};
 pub use order::{Order, OrderRow, Shown as OrderShown, order};
 pub use plan::plan;

@@ -6,6 +6,6 @@ pub mod decision_log;
 pub mod drawn;
 pub mod dump_pane;
 pub mod painter;
-pub mod percent;
 pub mod plot;
 pub mod scrubber;
+pub mod slider;

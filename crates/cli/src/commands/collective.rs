@@ -2,7 +2,8 @@
 
 use crate::input::{AssignmentArguments, ModuleArguments, read_bytes};
 use crate::{Answer, Failure, say};
-use collective::{Acquired, Error, Event, Found, Kept, Outcome, Scenario, Tables};
+use collective::words::{self, devices};
+use collective::{Acquired, Error, Event, Found, Outcome, Scenario, Tables};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -74,11 +75,6 @@ fn found(scenario: &Scenario, outcome: &Outcome) -> Vec<Option<Found>> {
     scenario.look_up.iter().map(one).collect()
 }
 
-fn devices(clique: &[u32]) -> String {
-    let list: Vec<String> = clique.iter().map(u32::to_string).collect();
-    format!("{{{}}}", list.join(","))
-}
-
 fn tables_in_json(tables: &Tables) -> Value {
     let symmetric = tables.symmetric.iter();
     let multicast = tables.multicast.iter();
@@ -94,7 +90,7 @@ fn in_json(scenario: &Scenario, outcome: &Outcome) -> Value {
     let rank = |(device, result): (&u32, &Result<Tables, Error>)| match result {
         Ok(tables) => json!({"device": device, "tables": tables_in_json(tables), "error": null}),
         Err(error) => {
-            json!({"device": device, "tables": null, "error": error, "words": error_in_words(error)})
+            json!({"device": device, "tables": null, "error": error, "words": words::error(error)})
         }
     };
     let run = |r: &Acquired| json!({"run": r.run, "ranks": r.ranks.iter().map(rank).collect::<Vec<_>>()});
@@ -105,76 +101,11 @@ fn in_json(scenario: &Scenario, outcome: &Outcome) -> Value {
     })
 }
 
-fn place(place: &collective::Place) -> String {
-    let what = match place.what {
-        collective::What::Vote => "the vote",
-        collective::What::Register => "registration",
-        collective::What::Map => "multicast",
-        collective::What::Exchange => "the exchange",
-    };
-    let run = if place.run > 0 { format!(" in run {}", place.run) } else { String::new() };
-    format!("{what} {} of {}{run}", place.number, devices(&place.clique))
-}
-
-fn error_in_words(error: &Error) -> String {
-    match error {
-        Error::NotInClique { clique } => {
-            format!("it is not in the clique {} that it asks for", devices(clique))
-        }
-        Error::NoAllocationAt { address } => format!("no allocation contains the address {address:#x}"),
-        Error::NoAllocation { allocation } => format!("there is no allocation {allocation}"),
-        Error::OtherProcess { kind, clique } => {
-            let kind = match kind {
-                collective::Kind::Symmetric => "symmetric",
-                collective::Kind::Multicast => "multicast",
-                collective::Kind::Peer => "peer",
-            };
-            format!("unimplemented: {kind} memory for {}, which spans processes", devices(clique))
-        }
-        Error::NoMulticast { device } => format!("unimplemented: device {device} makes no multicast objects"),
-        Error::Disagree { place: at, asked } => {
-            let asked: Vec<String> = asked.iter().map(|(d, a)| format!("device {d} for {a:?}")).collect();
-            format!("at {} they ask for different allocations: {}", place(at), asked.join(", "))
-        }
-        Error::Sizes { allocation, sizes } => {
-            let sizes: Vec<String> = sizes.iter().map(|(d, s)| format!("{s} on device {d}")).collect();
-            format!("allocation {allocation} has different sizes: {}", sizes.join(", "))
-        }
-        Error::Waits { place: at, absent } => {
-            let kept = |(device, kept): (&u32, &Kept)| match kept {
-                Kept::Absent => format!("device {device}, which does not come"),
-                Kept::Done => format!("device {device}, which is done"),
-                Kept::Failed => format!("device {device}, which has failed"),
-                Kept::WaitsAt { place: other } => format!("device {device}, which waits at {}", place(other)),
-            };
-            let absent: Vec<String> = absent.iter().map(kept).collect();
-            format!("it would hang at {}, waiting for {}", place(at), absent.join(", "))
-        }
-        Error::TooLate => "it comes when nobody waits any more".to_owned(),
-        Error::Absent => "it never comes".to_owned(),
-    }
-}
-
-fn event_in_words(event: &Event) -> String {
-    match event {
-        Event::Begins { run } => format!("run {run}"),
-        Event::Arrives { device, place: at, allocations } => {
-            format!("  device {device} comes to {} with {allocations:?}", place(at))
-        }
-        Event::Agreed { place: at, allocations } => format!("  all are at {}: {allocations:?}", place(at)),
-        Event::Failed { place: at } => format!("  all are at {}, and cannot agree", place(at)),
-        Event::Cached { device, allocation } => {
-            format!("  device {device} has allocation {allocation} registered already")
-        }
-        Event::Ready { device } => format!("  device {device} is ready"),
-        Event::Ends { device, error } => format!("  device {device}: {}", error_in_words(error)),
-    }
-}
-
 fn in_words(scenario: &Scenario, outcome: &Outcome) -> String {
     let mut out = String::new();
     for event in &outcome.events {
-        _ = writeln!(out, "{}", event_in_words(event));
+        let indent = if matches!(event, Event::Begins { .. }) { "" } else { "  " };
+        _ = writeln!(out, "{indent}{}", words::event(event));
     }
     for (device, result) in outcome.runs.last().into_iter().flat_map(|r| &r.ranks) {
         let Ok(tables) = result else {
@@ -208,30 +139,7 @@ fn in_words(scenario: &Scenario, outcome: &Outcome) -> String {
     for (asked, found) in scenario.look_up.iter().zip(found(scenario, outcome)) {
         let found = match found {
             None => "that device has nothing".to_owned(),
-            Some(Found::Registered { allocation, memory, offset }) => {
-                format!(
-                    "allocation {allocation}, offset {offset} of the registration at {:#x}",
-                    memory.address
-                )
-            }
-            Some(Found::Multicast { allocation, pointer: Some(pointer), offset }) => {
-                format!("allocation {allocation}, {pointer:#x} + {offset}")
-            }
-            Some(Found::Multicast { allocation, pointer: None, offset }) => {
-                format!("allocation {allocation}, no object, offset {offset}")
-            }
-            Some(Found::Peers { allocation, ranges }) => {
-                let ranges: Vec<String> =
-                    ranges.iter().map(|(d, r)| format!("{d} {:#x}", r.address)).collect();
-                format!("allocation {allocation}, {}", ranges.join(", "))
-            }
-            Some(Found::Nothing { allocation: Some(allocation) }) => {
-                format!("allocation {allocation}, which nothing was acquired for")
-            }
-            Some(Found::Nothing { allocation: None }) => "no allocation".to_owned(),
-            Some(Found::Outside { allocation, size }) => {
-                format!("not within allocation {allocation}, which has {size} bytes")
-            }
+            Some(found) => words::found(&found),
         };
         let what = match (asked.address, asked.allocation) {
             (Some(address), _) => format!("address {address:#x}"),

@@ -3,6 +3,7 @@
 use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::{Answer, Failure, say};
 use remap::simulation::{Fault, Rules, Scenario, Step, simulate};
+use remap::words::{self, PLAIN};
 use remap::{Control, Decision, Inputs, Limit, decide};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -102,22 +103,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         }
         return say(&format!("{out}\n"));
     }
-    let mut out = in_words(&inputs, &decision);
+    let mut out = words::decision(&inputs, &decision, PLAIN).join("\n") + "\n";
     for (i, step) in steps.iter().flatten().enumerate() {
-        let set_up = if step.set_up { ", set-up" } else { "" };
-        _ = writeln!(
-            out,
-            "step {i}: cutoff {}, {} remaps, {} bytes copied, {} of {} bytes of addresses, {} bytes of shadows, {} leaked{set_up}",
-            step.cutoff,
-            step.remaps,
-            step.copied_bytes,
-            step.needed,
-            step.reservation,
-            step.shadow_bytes,
-            step.leaked_bytes
-        );
+        _ = writeln!(out, "{}", words::step(i, step, PLAIN));
         for fault in &step.faults {
-            _ = writeln!(out, "  {}", fault_in_words(fault));
+            _ = writeln!(out, "  {}", words::fault(fault, PLAIN));
         }
     }
     say(&out)
@@ -205,72 +195,6 @@ fn in_json(inputs: &Inputs, d: &Decision) -> Value {
             "chosen": d.costs.chosen,
         },
     })
-}
-
-fn in_words(inputs: &Inputs, d: &Decision) -> String {
-    let mut out = match (d.cutoff, inputs.control) {
-        (_, Control::Off) => "Off: every slice is remapped.\n".to_owned(),
-        (0, _) => "Every slice is remapped: no cutoff.\n".to_owned(),
-        (cutoff, _) => format!("Slices of up to {cutoff} bytes are copied.\n"),
-    };
-    if d.implausible {
-        out += "The measured cost of a remap is not plausible, and is not taken.\n";
-    }
-    if let Some(stop) = d.stop {
-        let why = match stop.limit {
-            Limit::Slice => "copying it would take longer than remapping it",
-            Limit::StepTime => "the copies of a step would take too long",
-            Limit::Memory => "the copies would take too large a part of the memory",
-        };
-        _ = writeln!(
-            out,
-            "The walk ends at slice {} of {} bytes: {why}.",
-            stop.slice, inputs.sizes[stop.slice]
-        );
-    }
-    _ = writeln!(
-        out,
-        "{} copied, {} bytes of shadows; {} remapped, {} bytes of addresses reserved.",
-        d.copied.len(),
-        d.shadow_bytes,
-        d.remapped.len(),
-        d.reservation
-    );
-    if d.overrun > 0 {
-        _ = writeln!(out, "Equal sizes are taken together: {} bytes over the budget.", d.overrun);
-    }
-    let cost = |c: Option<f64>| c.map_or("unknown".to_owned(), |c| format!("{c:.3} us"));
-    _ = writeln!(
-        out,
-        "A step costs {}; all remapped {}, all copied {}.",
-        cost(d.costs.chosen),
-        cost(Some(d.costs.remap_all)),
-        cost(d.costs.copy_all)
-    );
-    out
-}
-
-fn fault_in_words(fault: &Fault) -> String {
-    match fault {
-        Fault::PastReservation { slice, bytes } => {
-            format!("slice {slice} is mapped {bytes} bytes past the end of the reserved addresses")
-        }
-        Fault::EventInFlight => {
-            "set-up runs again and makes an event anew that the device may still wait for".to_owned()
-        }
-        Fault::LeakedShadows { bytes } => format!("the range dies, and {bytes} bytes of shadows stay"),
-        Fault::PastShadow { slice, bytes } => {
-            format!("slice {slice} is copied {bytes} bytes past the end of its shadow")
-        }
-        Fault::WrongAddress { slice } => {
-            format!(
-                "slice {slice} is of the other kind than when it was recorded: the address baked in is not its own"
-            )
-        }
-        Fault::NoMemory { slice, bytes } => {
-            format!("no memory for the shadow of slice {slice}, {bytes} bytes")
-        }
-    }
 }
 
 fn step_in_json(step: &Step) -> Value {

@@ -1,15 +1,12 @@
-//! A slider for a percentage, with a button at each side.
+//! A slider for a number, with a button at each side.
 
 use crate::workbench::use_workbench;
 use leptos::ev::Event;
 use leptos::prelude::*;
 
-/// How far a button goes.
-const STEP: i64 = 5;
-
 /// The slider. While it is drawn the figure follows; where it comes to rest is one entry of the history.
 #[component]
-pub fn Percent(
+pub fn Slider(
     /// What it sets.
     label: &'static str,
     /// The parameter of the figure.
@@ -19,6 +16,9 @@ pub fn Percent(
     /// Where it stands before anything was set.
     #[prop(default = 100)]
     first: i64,
+    /// How far a button goes: a percentage goes by five.
+    #[prop(default = 5)]
+    step: i64,
     /// What it comes to, in words.
     #[prop(into)]
     said: Signal<String>,
@@ -45,7 +45,7 @@ pub fn Percent(
                 type="button"
                 aria-label=format!("{label}: less")
                 disabled=at_least
-                on:click=move |_| press(-STEP)
+                on:click=move |_| press(-step)
             >
                 "−"
             </button>
@@ -54,7 +54,7 @@ pub fn Percent(
                 type="range"
                 min=range.0.to_string()
                 max=range.1.to_string()
-                step=STEP.to_string()
+                step=step.to_string()
                 prop:value=move || value().to_string()
                 aria-valuetext=move || said.get()
                 on:input=slid
@@ -64,7 +64,7 @@ pub fn Percent(
                 type="button"
                 aria-label=format!("{label}: more")
                 disabled=at_most
-                on:click=move |_| press(STEP)
+                on:click=move |_| press(step)
             >
                 "+"
             </button>
