@@ -2,12 +2,13 @@
 
 use crate::engine::Opened;
 use crate::state::State;
-use assigner::words::list;
+use assigner::words::{grouped, list};
 use collective::words::{self, devices};
 use collective::{
     Allocation, Error, Event, Found, Kind, LookUp, Move, Outcome, Place, Run, Scenario, Tables, What, look_up,
 };
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// The module of the figures.
 pub const MODULE: &str = "gpu_two_cliques";
@@ -364,15 +365,20 @@ impl Meeting {
             Kind::Multicast => format!("mappings made together: {}", agreed(What::Map)),
             Kind::Peer => format!("exchanges: {}", agreed(What::Exchange)),
         };
-        let first = self.results().find_map(|(d, e)| Some((d, e?)));
-        match first {
-            None => format!("All {all} devices have what they asked for; {done}."),
-            Some((device, error)) => format!(
-                "{} of {all} devices have nothing. Device {device}: {}.",
-                all - ready,
-                words::error(error)
-            ),
+        if ready == all {
+            return format!("All {all} devices have what they asked for; {done}.");
         }
+        // Who waits does so for another reason: that first.
+        let is_waiting = |e: &Error| matches!(e, Error::Waits { .. });
+        let bad = || self.results().filter_map(|(d, e)| Some((d, e?)));
+        let cause = bad().find(|(_, e)| !is_waiting(e));
+        let waiting = bad().find(|(_, e)| is_waiting(e));
+        let verb = if all - ready == 1 { "has" } else { "have" };
+        let mut out = format!("{} of {all} devices {verb} nothing.", all - ready);
+        for (device, error) in cause.into_iter().chain(waiting) {
+            _ = write!(out, " Device {device}: {}.", words::error(error));
+        }
+        out
     }
 
     /// Does it solve the puzzle: another size, and nobody minds?
@@ -526,8 +532,9 @@ impl Reach {
             .filter_map(|s| Some(format!("device {} at {:#x}", s.device, s.pointer?)))
             .collect();
         let head = format!(
-            "Address {:#x} on device {device} is byte {offset} of allocation {allocation}",
-            self.address
+            "Address {:#x} on device {device} is byte {} of allocation {allocation}",
+            self.address,
+            grouped(offset)
         );
         if others.is_empty() {
             let found = self.seen.iter().find(|s| s.device == device).map_or_else(String::new, Seen::words);

@@ -404,6 +404,12 @@ impl Course {
         with_names(&self.slices, |style| faults.iter().map(|f| words::fault(f, style)).collect())
     }
 
+    /// The gravest of what goes wrong in a step, in words.
+    fn worst(&self, step: usize) -> String {
+        let gravest = self.steps.get(step).and_then(|s| s.faults.iter().min());
+        gravest.map_or_else(String::new, |f| with_names(&self.slices, |style| words::fault(f, style)))
+    }
+
     /// A step in words.
     pub fn words(&self, step: usize) -> String {
         let Some(now) = self.steps.get(step) else { return String::new() };
@@ -424,7 +430,7 @@ impl Course {
         match self.first_fault() {
             None => format!("Nothing goes wrong in {all} steps."),
             Some(first) => {
-                let why = self.faults(first).into_iter().next().unwrap_or_default();
+                let why = self.worst(first);
                 format!("It goes wrong in {wrong} of {all} steps, first in step {first}: {why}.")
             }
         }

@@ -19,11 +19,15 @@ pub fn Rule(
     /// The XLA version it was verified on.
     #[prop(default = VERIFIED)]
     verified: &'static str,
+    /// What it was read in, if nothing that we can run shows it.
+    #[prop(optional)]
+    read_in: Option<&'static str>,
 ) -> impl IntoView {
+    let version = read_in.map_or_else(|| format!("verified on {verified}"), |from| format!("read in {from}"));
     view! {
         <span class="rule">
             <a href=format!("rules.html#{section}")>{format!("rule {section}")}</a>
-            <span class="version">{format!("verified on {verified}")}</span>
+            <span class="version">{version}</span>
         </span>
     }
 }

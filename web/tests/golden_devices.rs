@@ -59,9 +59,9 @@ fn churn(all: &[Slice]) -> Value {
             "sentence": course.sentence(),
             "first": course.first_fault(),
             "chosen": course.chosen(None),
-            "steps": (0..course.steps.len()).map(|n| course.words(n)).collect::<Value>(),
         })
     };
+    let first = course(all, Trial::FIRST);
     let cases = (0..CASES.len()).map(|case| {
         json!({
             "rule": CASES[case].rule,
@@ -71,6 +71,7 @@ fn churn(all: &[Slice]) -> Value {
     });
     json!({
         "cases": cases.collect::<Value>(),
+        "steps": (0..first.steps.len()).map(|n| first.words(n)).collect::<Value>(),
         "drifts": DRIFTS.len(),
         "fastest": fastest(all).expect("one goes well"),
     })

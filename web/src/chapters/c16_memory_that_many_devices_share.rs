@@ -67,7 +67,7 @@ mod view {
 
     /// Where what the compiler does was seen, and where the rest is from.
     const COMPILED: &str = "jaxlib 0.10.2, H100 target";
-    const READ: &str = "XLA's public sources, read only";
+    const READ: &str = "XLA's public sources";
 
     #[derive(Clone, Copy)]
     struct Met(Memo<Option<Shared<Meeting>>>);
@@ -162,7 +162,7 @@ mod view {
                 ": the allocation is registered with the clique's communicator, on each rank the same. " <dfn>"Multicast"</dfn>
                 ": one object is made, and what is written through it arrives on every rank. " <dfn>"Peer"</dfn>
                 ": each rank learns the addresses of the others. All three are collective calls: they are done when every rank of the "
-                "clique has made them, and the meeting is called a " <dfn>"rendezvous"</dfn> ". " <Rule section="17.1" verified=READ />
+                "clique has made them, and the meeting is called a " <dfn>"rendezvous"</dfn> ". " <Rule section="17.1" read_in=READ />
             </p>
             <Predict
                 wb
@@ -207,20 +207,20 @@ mod view {
                 "comes to another place waits for others. " <Try wb trouble="never">"A rank that never comes"</Try>
                 " leaves its cliques waiting. They would wait for ever; the figure says instead for whom. "
                 <Try wb trouble="late">"One that is late"</Try> " does no harm while it is waited for. "
-                <Rule section="17.2" verified=READ />
+                <Rule section="17.2" read_in=READ />
             </p>
             <p>
                 "So all ranks must go through their requests in one order: larger cliques first, then by number. The number says how "
                 "many cliques were asked for before. A rank that " <Try wb trouble="order">"asks in another order"</Try>
                 " counts differently, and stands at a place to which nobody else comes. No rank has made an error of its own, and "
-                "still none of them gets on. Nothing on one device can detect it. " <Rule section="17.1" verified=READ />
+                "still none of them gets on. Nothing on one device can detect it. " <Rule section="17.1" read_in=READ />
             </p>
             <p>
                 "When all have come, they must agree. " <Try wb trouble="size">"Another size"</Try>
                 " on one rank is an error for all ranks of the clique: an object that is one for all has one size. "
                 <Try wb trouble="process" way="multicast">"Another process"</Try>
                 " cannot be reached by multicast or by address, since both stop at the end of a process; "
-                <Try wb trouble="process">"registration"</Try> " goes further. " <Rule section="17.2" verified=READ />
+                <Try wb trouble="process">"registration"</Try> " goes further. " <Rule section="17.2" read_in=READ />
             </p>
             <p>
                 "Registering takes time, so registrations are kept from run to run. If the allocation has "
@@ -229,7 +229,7 @@ mod view {
                 <dfn>"vote"</dfn>
                 ": each says what it lacks, and what any of them lacks all register. Before XLA did so, each rank decided by itself, "
                 "and the one that lacked something " <Try wb trouble="moved-alone">"waited for the others"</Try>
-                ", who were done. " <Rule section="17.3" verified=READ />
+                ", who were done. " <Rule section="17.3" read_in=READ />
             </p>
             <Figure
                 wb=rb
@@ -245,7 +245,7 @@ mod view {
                 "same on each rank, the addresses are not. If one physical range is behind several allocations, it is registered as "
                 "one, and the offset counts from its beginning. A multicast object has a pointer of its own on each rank. Allocations "
                 "that nobody asked for, and devices without a common clique, are not found: that is a mistake that shows only when "
-                "the program runs. " <Rule section="17.4" verified=READ />
+                "the program runs. " <Rule section="17.4" read_in=READ />
             </p>
         }
         .into_any()
@@ -502,10 +502,9 @@ mod view {
             let rows = found.seen.iter().map(|s| {
                 view! {
                     <li data-device=s.device.to_string()>
-                        <b>{format!("Device {}", s.device)}</b>
-                        " "
+                        <b>{format!("Device {}: ", s.device)}</b>
                         {s.words()}
-                        {s.pointer.map(|p| view! { ": " <span class="code">{format!("{p:#x}")}</span> })}
+                        {s.pointer.map(|p| view! { " = " <span class="code">{format!("{p:#x}")}</span> })}
                     </li>
                 }
             });
@@ -513,6 +512,8 @@ mod view {
         };
         let offset = move || asked.get().map_or(0, |a| a.offset);
         let last = move || size.get().map_or(0, |s| s.saturating_sub(1));
+        let at_least = move || offset() == 0;
+        let at_most = move || offset() >= last();
         let stride = move || (size.get().unwrap_or(1) / 16).max(1);
         let go = move |to: u64, settle: bool| {
             wb.preview_param("offset", i64::try_from(to.min(untrack(last))).unwrap_or(i64::MAX));
@@ -581,7 +582,7 @@ mod view {
                     <button
                         type="button"
                         aria-label="Byte: less"
-                        disabled=move || offset() == 0
+                        disabled=at_least
                         on:click=move |_| go(untrack(offset).saturating_sub(untrack(stride)), true)
                     >
                         "−"
@@ -603,7 +604,7 @@ mod view {
                     <button
                         type="button"
                         aria-label="Byte: more"
-                        disabled=move || offset() >= last()
+                        disabled=at_most
                         on:click=move |_| go(untrack(offset) + untrack(stride), true)
                     >
                         "+"

@@ -64,7 +64,7 @@ mod view {
     use remap::Limit;
 
     /// Where the rules are from.
-    const SOURCE: &str = "XLA's pull request 926, read only";
+    const SOURCE: &str = "XLA's pull request 926";
 
     type Slices = Memo<Option<Shared<Vec<Slice>>>>;
 
@@ -143,7 +143,7 @@ mod view {
                 "it a graph; XLA calls it a " <dfn>"command buffer"</dfn>
                 ". The addresses are recorded with it: read here, write there. But before the next step the runtime may give the "
                 "same data other memory. The recorded list would then read and write what is no longer its own. A "
-                <dfn>"slice"</dfn> " is a piece of memory whose address was recorded. " <Rule section="16" verified=SOURCE />
+                <dfn>"slice"</dfn> " is a piece of memory whose address was recorded. " <Rule section="16" read_in=SOURCE />
             </p>
             <p>
                 "There are two ways out. One is to " <dfn>"remap"</dfn>
@@ -152,7 +152,7 @@ mod view {
                 "to " <dfn>"copy"</dfn> ": give the slice a second buffer that never moves, its " <dfn>"shadow"</dfn>
                 ", copy the slice there before the work and back after it. That costs more the larger the slice is, since each byte "
                 "moves twice. So small slices should be copied and large ones remapped. The size between the two is the "
-                <dfn>"cutoff"</dfn> ". " <Rule section="16.1" verified=SOURCE />
+                <dfn>"cutoff"</dfn> ". " <Rule section="16.1" read_in=SOURCE />
             </p>
             <Predict
                 wb
@@ -178,7 +178,7 @@ mod view {
             <Figure
                 wb
                 title=CUTOFF
-                caption="Each column is a slice: an allocation of a real training step, compiled for an H100. Above its size, below what copying all so far would move, each on a scale where equal steps are equal factors. Lines are limits; the upright one is the cutoff. Set the device with the sliders; choose how the cutoff is found."
+                caption="Each column is a slice: an allocation of a real training step, compiled for an H100. Above its size, where each line is 1,024 times the one below; below it what copying all so far would move. Lines across are limits; the upright one is the cutoff. Set the device with the sliders; choose how the cutoff is found."
                 reserve=[900, 960, 1130]
                 table=CutoffTable
             >
@@ -197,24 +197,24 @@ mod view {
                 " is refused by the first limit. With 3 GiB free the third of "
                 <Term wb value="three weights of one size" number=of(4) />
                 " is refused by the last one, and copied all the same: whoever asks later only compares sizes, and its size is not "
-                "over the cutoff. " <Rule section="16.1" verified=SOURCE />
+                "over the cutoff. " <Rule section="16.1" read_in=SOURCE />
             </p>
             <p>
                 "The squares on the right were measured elsewhere, not by this page: by those who proposed the change to XLA, with "
                 "Llama 2 7B on eight MI300X, over 30 steps. They are milliseconds of a whole step of another program. Only what is "
                 "alike can be compared: off is slow, and among the cutoffs it hardly matters which. What is saved are calls to the "
                 "driver. If eight devices wait for each other's calls, at 8 µs each, then 12 ms are some 190 slices. "
-                <Rule section="16" verified=SOURCE />
+                <Rule section="16" read_in=SOURCE />
             </p>
             <p>
                 "What a remap costs can also be measured first: that is " <dfn>"calibration"</dfn>
                 ". Move the third slider and see who listens. A reviewer objected to it: a measured cutoff is another one in each "
-                "run, and so is the program's time. " <Rule section="16.1" verified=SOURCE />
+                "run, and so is the program's time. " <Rule section="16.1" read_in=SOURCE />
             </p>
             <p>
                 "The cutoff is decided when the list is recorded, and what is recorded stays. So the decision must stay, too, and "
                 "all that hangs on it. Five rules see to that. Each of them was once missing, and was found by a reader of the "
-                "code. " <Rule section="16.3" verified=SOURCE />
+                "code. " <Rule section="16.3" read_in=SOURCE />
             </p>
             <Predict
                 wb=cb

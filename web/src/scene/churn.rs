@@ -24,9 +24,9 @@ pub fn churn(course: &Course, chosen: usize, width: f64) -> Scene {
     let cutoff = most(|s| s.cutoff);
     let shadows = most(|s| s.shadow_bytes.saturating_add(s.leaked_bytes));
     let panels = [
-        (RANGE, range, "Addresses: needed (filled), of those reserved (line)"),
+        (RANGE, range, "Addresses: needed, and reserved (line)"),
         (CUTOFF, cutoff, "Cutoff"),
-        (SHADOWS, shadows, "Memory of shadows: in use, and above it leaked"),
+        (SHADOWS, shadows, "Shadows: in use, and above it leaked"),
     ];
     for (n, ((top, bottom), most, heading)) in panels.into_iter().enumerate() {
         let n = n as u32;

@@ -6,8 +6,8 @@ use assigner::words::{binary, bytes};
 
 /// Where the parts begin and end, from the top.
 const SIZES: (f64, f64) = (38.0, 178.0);
-const MOVED: (f64, f64) = (232.0, 342.0);
-const ROWS: f64 = 396.0;
+const MOVED: (f64, f64) = (242.0, 352.0);
+const ROWS: f64 = 406.0;
 const ROW: f64 = 22.0;
 /// The scale of what was measured elsewhere, in milliseconds.
 const SCALE: (f64, f64) = (115.0, 135.0);
@@ -16,23 +16,30 @@ const SCALE: (f64, f64) = (115.0, 135.0);
 const COPIED: u8 = 4;
 const REMAPPED: u8 = 1;
 
-/// Bytes upwards, each line a thousand times as much as the one below.
+/// Bytes upwards, in proportion or by factors.
 #[derive(Clone, Copy)]
 struct Upwards {
     top: f64,
     bottom: f64,
-    most: f64,
+    most: u64,
+    by_factors: bool,
 }
 
 impl Upwards {
-    fn new((top, bottom): (f64, f64), most: u64) -> Self {
-        Self { top, bottom, most: (most.max(2) as f64).log2() * 1.06 }
-    }
-
     fn y(self, bytes: u64) -> f64 {
-        let share = (bytes.max(1) as f64).log2() / self.most;
-        (self.bottom - share * (self.bottom - self.top)).max(self.top)
+        let share = if self.by_factors {
+            (bytes.max(1) as f64).log2() / (self.most.max(2) as f64).log2()
+        } else {
+            bytes as f64 / self.most.max(1) as f64
+        };
+        (self.bottom - share / 1.06 * (self.bottom - self.top)).max(self.top)
     }
+}
+
+/// The first of some texts that has room, or else the last, cut.
+fn first_fit(texts: &[&str], width: f64) -> String {
+    let fitting = texts.iter().find(|t| text_width(t) <= width);
+    fitting.map_or_else(|| fit(texts.last().unwrap_or(&""), width), |t| (*t).to_owned())
 }
 
 /// The picture.
@@ -45,25 +52,40 @@ pub fn cutoff(plan: &Plan, chosen: usize, width: f64) -> Scene {
     let d = &plan.decision;
     let largest = plan.slices.iter().map(|s| s.size).max().unwrap_or(1);
     let all = plan.slices.iter().fold(0_u64, |sum, s| sum.saturating_add(s.size.saturating_mul(2)));
-    let budgets = d.bounds.map(|b| (b.step_time, b.memory, b.budget().map(|(bytes, _)| bytes)));
-    let most = budgets.map_or(0, |(time, memory, _)| time.unwrap_or(0).max(memory.unwrap_or(0)));
-    let sizes = Upwards::new(SIZES, largest.max(d.bounds.map_or(0, |b| b.slice)));
-    let moved = Upwards::new(MOVED, all.max(most));
+    // A limit that is far above all that could be moved is not to be seen.
+    let seen = |limit: Option<u64>| limit.filter(|l| *l / 2 <= all).unwrap_or(0);
+    let most = d.bounds.map_or(0, |b| seen(b.step_time).max(seen(b.memory)));
+    let sizes = Upwards {
+        top: SIZES.0,
+        bottom: SIZES.1,
+        most: largest.max(d.bounds.map_or(0, |b| b.slice)),
+        by_factors: true,
+    };
+    let moved = Upwards { top: MOVED.0, bottom: MOVED.1, most: all.max(most), by_factors: false };
     let mut id = 0;
-    for (panel, heading) in [
-        (sizes, "Sizes of the slices, smallest first"),
-        (moved, "What copying them would move, all so far: each byte goes there and back"),
-    ] {
-        let text = fit(heading, width - 8.0);
-        scene.text(Layer::Axis, id, (4.0, panel.top - 22.0), Anchor::Start, text).class = "top";
-        for (n, unit) in [(0, "1 B"), (10, "1 KiB"), (20, "1 MiB"), (30, "1 GiB")] {
-            if f64::from(n) < panel.most {
-                let y = panel.y(1 << n);
-                scene.line(Layer::Grid, id, (left, y), (across, 0.0));
-                scene.text(Layer::Axis, 10 + id, (left - 6.0, y + 4.0), Anchor::End, unit.to_owned());
-            }
-            id += 1;
+    let mut line = |scene: &mut Scene, y: f64, name: String| {
+        scene.line(Layer::Grid, id, (left, y), (across, 0.0));
+        scene.text(Layer::Axis, 10 + id, (left - 6.0, y + 4.0), Anchor::End, name);
+        id += 1;
+    };
+    for (n, unit) in [(0, "1 B"), (10, "1 KiB"), (20, "1 MiB"), (30, "1 GiB")] {
+        if 1 << n <= sizes.most {
+            line(&mut scene, sizes.y(1 << n), unit.to_owned());
         }
+    }
+    for bytes in [0, moved.most / 2, moved.most] {
+        line(&mut scene, moved.y(bytes), fit(&binary(bytes), left - 8.0));
+    }
+    for (n, panel, texts) in [
+        (0, sizes, &["Sizes of the slices, smallest first", "Sizes, smallest first"][..]),
+        (
+            1,
+            moved,
+            &["What copying would move, all so far: there and back", "Moved by copying, all so far"][..],
+        ),
+    ] {
+        let text = first_fit(texts, across);
+        scene.text(Layer::Axis, n, (4.0, panel.top - 22.0), Anchor::Start, text).class = "top";
     }
     let mut total = 0_u64;
     for (at, n) in plan.order.iter().enumerate() {
@@ -104,7 +126,7 @@ pub fn cutoff(plan: &Plan, chosen: usize, width: f64) -> Scene {
         3000,
         (right, SIZES.1 + 26.0),
         Anchor::End,
-        fit("C copied, R remapped; numbers of the allocations", across),
+        first_fit(&["C copied, R remapped; numbers of the allocations", "C copied, R remapped"], across),
     );
     limits(&mut scene, plan, (sizes, moved), (left, across));
     let end = plan.order.iter().filter(|n| plan.is_copied(**n)).count() as f64;
@@ -130,14 +152,14 @@ fn limits(scene: &mut Scene, plan: &Plan, (sizes, moved): (Upwards, Upwards), (l
         (moved, bounds.step_time, "all, by time", bounds.step_time == binding),
         (moved, bounds.memory, "all, by memory", bounds.memory == binding),
     ];
-    let mut taken = Vec::new();
+    let mut taken: Vec<(f64, f64)> = Vec::new();
     for (n, (panel, limit, name, binds)) in lines.into_iter().enumerate() {
-        let Some(limit) = limit else { continue };
+        let Some(limit) = limit.filter(|l| *l <= panel.most) else { continue };
         let (n, y) = (n as u32, panel.y(limit));
         scene.line(Layer::Threshold, n, (left, y), (across, 0.0)).class =
             if binds { "limit" } else { "limit idle" };
         // Two lines that are close have their words above and below.
-        let is_close = taken.iter().any(|(top, other)| *top == panel.top && (y - other as &f64).abs() < 16.0);
+        let is_close = taken.iter().any(|(top, other)| *top == panel.top && (y - *other).abs() < 16.0);
         let below = is_close && taken.iter().all(|(_, other)| y >= *other) || y < panel.top + 12.0;
         taken.push((panel.top, y));
         let words = fit(&format!("{name}: {}", bytes(limit)), across);
@@ -149,18 +171,18 @@ fn limits(scene: &mut Scene, plan: &Plan, (sizes, moved): (Upwards, Upwards), (l
 /// A row for each way of finding the cutoff: the model's step, and what was measured elsewhere.
 fn policies(scene: &mut Scene, plan: &Plan, width: f64) {
     let name_width = POLICIES.iter().map(|p| text_width(p.title)).fold(0.0, f64::max);
-    let left = (name_width + 12.0).min(width * 0.3);
+    let left = (name_width + 12.0).min(width * 0.34);
     let middle = left + (width - left) * 0.56;
     let (far_left, far_right) = (middle + 26.0, width - 44.0);
     let most = plan.policies.iter().filter_map(|d| d.costs.chosen).fold(f64::MIN_POSITIVE, f64::max);
     let room = middle - left - 8.0;
     let head = fit("A step in the model", middle - 8.0);
     scene.text(Layer::Axis, 4000, (4.0, ROWS - 26.0), Anchor::Start, head).class = "top";
-    let head = fit("Measured elsewhere", width - middle - 8.0);
+    let head = first_fit(&["Measured elsewhere", "Elsewhere"], width - middle - 8.0);
     scene.text(Layer::Axis, 4001, (middle + 8.0, ROWS - 26.0), Anchor::Start, head).class = "top";
     let head = fit("copying below, remapping above", middle - 8.0);
     scene.text(Layer::Axis, 4002, (4.0, ROWS - 12.0), Anchor::Start, head);
-    let head = fit("ms a step, another program", width - middle - 8.0);
+    let head = first_fit(&["ms a step, another program", "ms a step"], width - middle - 8.0);
     scene.text(Layer::Axis, 4003, (middle + 8.0, ROWS - 12.0), Anchor::Start, head);
     for (n, (policy, decision)) in POLICIES.iter().zip(&plan.policies).enumerate() {
         let (y, id) = (ROWS + ROW * n as f64, n as u32);

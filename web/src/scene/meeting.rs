@@ -107,7 +107,7 @@ pub fn rendezvous(meeting: &Meeting, done: usize, width: f64) -> Scene {
                 Status::Agreed => "link met",
                 Status::Failed => "link failed",
             };
-            scene.line(Layer::Cap, id, (from, y + ROW / 2.0), (to - from, 0.0)).class = class;
+            scene.line(Layer::Grid, id, (from, y + ROW / 2.0), (to - from, 0.0)).class = class;
         }
         for n in members {
             let here = row.here.contains_key(&devices[n].id);
@@ -197,9 +197,8 @@ pub fn reach(reach: &Reach, width: f64) -> Reached {
             if a == reach.asked.allocation {
                 band.class = if is_asking { "selected" } else { "mate" };
             }
-            let words = fit(&label(a, *range), frame[2] - 8.0);
-            let words = if words.is_empty() { a.to_string() } else { words };
-            let at = (frame[0] + 4.0, y + h / 2.0 + 4.0);
+            let words = label(a, *range, frame[2] - 8.0);
+            let at = (frame[0] + 4.0, y + (h / 2.0 + 4.0).min(13.0));
             let text = scene.text(Layer::Label, key, at, Anchor::Start, words);
             (text.value, text.class) = (Some(a as u32), "inside");
             bands.push((device.id, a, frame));
@@ -229,8 +228,10 @@ pub fn reach(reach: &Reach, width: f64) -> Reached {
     Reached { scene, bands }
 }
 
-fn label(allocation: usize, range: Allocation) -> String {
-    format!("{allocation}: {}", assigner::words::bytes(range.size))
+/// Its index, and its size where that has room.
+fn label(allocation: usize, range: Allocation, width: f64) -> String {
+    let text = format!("{allocation}: {}", assigner::words::bytes(range.size));
+    if text_width(&text) <= width { text } else { allocation.to_string() }
 }
 
 /// An address cut to a width: its end tells it apart.
