@@ -518,7 +518,7 @@ pub fn reach(opened: &Opened, asked: Asked) -> Option<Reach> {
     };
     let needed = scenario.requests.iter().flat_map(|r| r.allocations.iter().copied()).collect();
     let seen = scenario.devices.iter().map(|d| see(d.id)).collect();
-    Some(Reach { asked, address, seen, needed, scenario })
+    Some(Reach { asked, address, scenario, needed, seen })
 }
 
 impl Reach {

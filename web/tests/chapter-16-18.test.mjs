@@ -228,8 +228,12 @@ test("cutoff: a prediction, a slice by click and by button, the prose's words, t
     await settled(page);
     const at = slices.findIndex((s) => s.words.startsWith("Allocation 4,")) + 1;
     assert.equal(await said(figure, "slice"), slices[at].words);
-    const band = figure.locator(".cutoff .layer-band rect").first();
-    const { x, y, width, height } = await band.boundingBox();
+    // The smallest slice is the leftmost column.
+    await figure.locator(".cutoff .plot").scrollIntoViewIfNeeded();
+    const bands = await figure.locator(".cutoff .layer-band rect").all();
+    const boxes = await Promise.all(bands.map((band) => band.boundingBox()));
+    const axis = (await figure.locator(".cutoff .layer-grid line").first().boundingBox()).x;
+    const { x, y, width, height } = boxes.filter((box) => box.x >= axis).sort((a, b) => a.x - b.x || a.y - b.y)[0];
     await page.mouse.click(x + width / 2, y + height - 3);
     await settled(page);
     assert.equal(await said(figure, "slice"), slices[0].words);
@@ -255,7 +259,7 @@ test("cutoff: a prediction, a slice by click and by button, the prose's words, t
 test("churn: each rule, broken and kept, as natively; step by step by keys", () =>
   withFigure("churn", {}, async (page, figure) => {
     for (const { rule, broken: wrong, kept } of golden.churn.cases) {
-      await figure.getByLabel("Rule").selectOption(rule);
+      await figure.locator(".churning select").selectOption(rule);
       await settled(page);
       assert.equal(await said(figure, "course"), wrong.sentence);
       assert.equal(await figure.locator(".churning").getAttribute("data-first-fault"), String(wrong.first));

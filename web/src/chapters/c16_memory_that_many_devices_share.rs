@@ -191,7 +191,7 @@ mod view {
                 wb
                 title=RENDEZVOUS
                 caption="A column is a device with its allocations, as the module has them; what others must reach is outlined. Below is the board: a row is a meeting, with a seat for each device of its clique. Step through it, then break it."
-                reserve=[800, 800, 900]
+                reserve=[690, 745, 840]
                 table=MeetingTable
             >
                 <MeetingFigure />
@@ -235,7 +235,7 @@ mod view {
                 wb=rb
                 title=REACH
                 caption="The memory of each device, larger allocations drawn larger. Point at a byte, tap it, or choose it below: the same byte is marked on the others, with the pointer by which it is reached there."
-                reserve=[700, 720, 860]
+                reserve=[585, 585, 850]
                 table=ReachTable
             >
                 <ReachFigure />

@@ -179,7 +179,7 @@ mod view {
                 wb
                 title=CUTOFF
                 caption="Each column is a slice: an allocation of a real training step, compiled for an H100. Above its size, where each line is 1,024 times the one below; below it what copying all so far would move. Lines across are limits; the upright one is the cutoff. Set the device with the sliders; choose how the cutoff is found."
-                reserve=[900, 960, 1130]
+                reserve=[890, 1040, 1205]
                 table=CutoffTable
             >
                 <CutoffFigure />
@@ -251,7 +251,7 @@ mod view {
                 wb=cb
                 title=CHURN
                 caption="The same slices over 24 steps; in each, the memory behind them is another one. Choose a rule, keep it or switch it off, and step through what happens."
-                reserve=[740, 760, 850]
+                reserve=[730, 750, 965]
                 table=ChurnTable
             >
                 <ChurnFigure />

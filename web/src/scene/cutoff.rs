@@ -45,7 +45,7 @@ fn first_fit(texts: &[&str], width: f64) -> String {
 /// The picture.
 pub fn cutoff(plan: &Plan, chosen: usize, width: f64) -> Scene {
     let count = plan.order.len().max(1);
-    let (left, right) = (52.0, width - 8.0);
+    let (left, right) = (62.0, width - 8.0);
     let across = right - left;
     let column = across / count as f64;
     let mut scene = Scene { width, height: ROWS + ROW * POLICIES.len() as f64 + 22.0, marks: Vec::new() };
@@ -152,16 +152,16 @@ fn limits(scene: &mut Scene, plan: &Plan, (sizes, moved): (Upwards, Upwards), (l
         (moved, bounds.step_time, "all, by time", bounds.step_time == binding),
         (moved, bounds.memory, "all, by memory", bounds.memory == binding),
     ];
-    let mut taken: Vec<(f64, f64)> = Vec::new();
+    let mut taken: Vec<f64> = Vec::new();
     for (n, (panel, limit, name, binds)) in lines.into_iter().enumerate() {
         let Some(limit) = limit.filter(|l| *l <= panel.most) else { continue };
         let (n, y) = (n as u32, panel.y(limit));
         scene.line(Layer::Threshold, n, (left, y), (across, 0.0)).class =
             if binds { "limit" } else { "limit idle" };
         // Two lines that are close have their words above and below.
-        let is_close = taken.iter().any(|(top, other)| *top == panel.top && (y - *other).abs() < 16.0);
-        let below = is_close && taken.iter().all(|(_, other)| y >= *other) || y < panel.top + 12.0;
-        taken.push((panel.top, y));
+        let is_close = taken.iter().any(|other| (y - other).abs() < 16.0);
+        let below = is_close && taken.iter().all(|other| y >= *other) || y < panel.top + 12.0;
+        taken.push(y);
         let words = fit(&format!("{name}: {}", bytes(limit)), across);
         let at = (left + 3.0, if below { y + 12.0 } else { y - 4.0 });
         scene.text(Layer::Threshold, 20 + n, at, Anchor::Start, words).class = "word";
@@ -173,7 +173,7 @@ fn policies(scene: &mut Scene, plan: &Plan, width: f64) {
     let name_width = POLICIES.iter().map(|p| text_width(p.title)).fold(0.0, f64::max);
     let left = (name_width + 12.0).min(width * 0.34);
     let middle = left + (width - left) * 0.56;
-    let (far_left, far_right) = (middle + 26.0, width - 44.0);
+    let (far_left, far_right) = (middle + 24.0, width - 52.0);
     let most = plan.policies.iter().filter_map(|d| d.costs.chosen).fold(f64::MIN_POSITIVE, f64::max);
     let room = middle - left - 8.0;
     let head = fit("A step in the model", middle - 8.0);
