@@ -118,7 +118,7 @@ fn reach(opened: &engine::Opened) -> Value {
             "range": asked.one_range,
             "sentence": found.sentence(),
             "address": format!("{:#x}", found.address),
-            "seen": found.seen.iter().map(|s| s.words()).collect::<Value>(),
+            "seen": found.seen.iter().map(meeting::Seen::words).collect::<Value>(),
             "pointers": found.seen.iter().map(|s| s.pointer.map(|p| format!("{p:#x}"))).collect::<Value>(),
         })
     };

@@ -78,9 +78,7 @@ pub fn rendezvous(meeting: &Meeting, done: usize, width: f64) -> Scene {
             (band.value, band.hue) = (Some(a as u32), Some(if needed.contains(&a) { NEEDED } else { 7 }));
             if needed.contains(&a) {
                 band.class = "mate";
-                let words =
-                    fit(&format!("{a}: {}", assigner::words::bytes(range.size)), columns.column - 12.0);
-                let words = if words.is_empty() { a.to_string() } else { words };
+                let words = label(a, *range, columns.column - 12.0);
                 let at = (columns.x(n) + 7.0, y + h / 2.0 + 4.0);
                 let label = scene.text(Layer::Label, id * 1000 + a as u32, at, Anchor::Start, words);
                 (label.value, label.class) = (Some(a as u32), "inside");
