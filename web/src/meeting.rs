@@ -626,19 +626,19 @@ mod tests {
     fn an_address_is_found_on_the_others() {
         let opened = real();
         let first = State::new(Source::Shipped(MODULE.to_owned()));
-        for way in 0..WAYS.len() {
+        for (way, Way { kind, .. }) in WAYS.iter().enumerate() {
             let asked = Asked { way, ..Asked::of(&first, &opened) };
             let reach = reach(&opened, asked).expect("an answer");
             assert_eq!(reach.seen.iter().filter(|s| s.pointer.is_some()).count(), 3);
             assert!(reach.seen[3].words().starts_with("no clique"), "{:?}", reach.seen[3]);
-            if WAYS[way].kind != Kind::Multicast {
+            if *kind != Kind::Multicast {
                 // Where it is, seen from itself, is where it is.
                 assert_eq!(reach.seen[0].pointer, Some(reach.address));
             }
             for other in &reach.seen[1..3] {
                 let range = reach.scenario.devices[other.device as usize].allocations[asked.allocation];
                 let expected = range.address + asked.offset;
-                assert!(WAYS[way].kind == Kind::Multicast || other.pointer == Some(expected));
+                assert!(*kind == Kind::Multicast || other.pointer == Some(expected));
             }
         }
         // With one physical range the registration begins before the allocation; the place is the same.

@@ -517,11 +517,11 @@ mod tests {
     #[test]
     fn each_rule_is_missed_and_nothing_goes_wrong_with_it() {
         let slices = real();
-        for case in 0..CASES.len() {
+        for (case, Case { rule, .. }) in CASES.iter().enumerate() {
             let broken = course(&slices, Trial { case, ..Trial::FIRST });
-            assert!(broken.first_fault().is_some(), "{}", CASES[case].rule);
+            assert!(broken.first_fault().is_some(), "{rule}");
             let kept = course(&slices, Trial { case, kept: true, ..Trial::FIRST });
-            assert_eq!(kept.sentence(), "Nothing goes wrong in 24 steps.", "{}", CASES[case].rule);
+            assert_eq!(kept.sentence(), "Nothing goes wrong in 24 steps.", "{rule}");
         }
         let fastest = fastest(&slices).expect("one goes well");
         assert!((1..DRIFTS.len()).contains(&fastest) && DRIFTS[fastest] < 0);
