@@ -11,6 +11,7 @@ pub mod colours;
 pub mod copying;
 pub mod engine;
 pub mod fragmentation;
+pub mod freeing;
 pub mod gates;
 pub mod lessons;
 pub mod log;

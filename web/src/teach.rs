@@ -2,6 +2,7 @@
 //!
 //! Whatever is right or wrong here is asked of the engine. Answers are kept in the figure's state.
 
+use crate::gates::pieces;
 use crate::state::Selection;
 use crate::views::plot::change;
 use crate::workbench::Workbench;
@@ -10,6 +11,15 @@ use leptos::prelude::*;
 
 /// The version that rules were checked against unless something else is said.
 pub const VERIFIED: &str = "jaxlib 0.10.2";
+
+/// Prose with code between backticks.
+pub fn coded(text: &str) -> AnyView {
+    let piece = |(is_code, piece): (bool, &str)| {
+        let piece = piece.to_owned();
+        if is_code { view! { <span class="code">{piece}</span> }.into_any() } else { piece.into_any() }
+    };
+    pieces(text).map(piece).collect_view().into_any()
+}
 
 /// A link to the rule behind a claim: `<Rule section="8.5.1" />`.
 #[component]

@@ -126,23 +126,6 @@ pub struct Outcome {
     pub steps: Vec<Step>,
 }
 
-impl Outcome {
-    /// The program without the clone of that number: what was cloned is passed itself, and is still freed where it was. To
-    /// see what a clone is for.
-    pub fn without_clone(&self, clone: usize) -> Program {
-        let mut program = self.program.clone();
-        for step in &self.steps {
-            if let Step::Clone { number, op, of, .. } = step
-                && *number == clone
-            {
-                program.replace_uses(program.op(*op).results[0], *of);
-                program.remove(*op);
-            }
-        }
-        program
-    }
-}
-
 /// Frees every allocation of every function.
 pub fn deallocate(program: &Program, options: &Options) -> Result<Outcome, Refusal> {
     let mut out = Outcome { program: program.clone(), steps: Vec::new() };

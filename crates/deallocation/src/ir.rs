@@ -423,6 +423,16 @@ impl Program {
         ops.insert(place, op);
     }
 
+    /// Takes an operation out of its block and puts it right in front of another one.
+    pub(crate) fn move_before(&mut self, op: OpId, before: OpId) {
+        self.remove(op);
+        let to = self.op(before).block;
+        self.ops[op.index()].block = to;
+        let ops = &mut self.blocks[to.index()].ops;
+        let place = ops.iter().position(|o| *o == before).unwrap_or(ops.len());
+        ops.insert(place, op);
+    }
+
     /// Takes an operation without results out of its block.
     pub fn remove(&mut self, op: OpId) {
         let block = self.op(op).block;

@@ -6,6 +6,7 @@
 //!
 //! XLA has a copy of the classic pass (`MLIR_HLO`); LLVM itself had it up to version 18.
 
+mod breaking;
 pub mod classic;
 pub mod control;
 pub mod graph;
@@ -14,7 +15,9 @@ mod print;
 mod read;
 pub mod run;
 mod verify;
+pub mod words;
 
+pub use breaking::Break;
 pub use classic::{Options, Outcome, Step, deallocate};
 pub use ir::{Program, Refusal};
 pub use print::{line, print};

@@ -60,6 +60,8 @@ pub struct Fault {
     pub freed_by: Option<OpId>,
     /// The way there.
     pub way: Vec<Turn>,
+    /// The blocks on that way, in order, each as often as it was entered.
+    pub blocks: Vec<BlockId>,
 }
 
 /// What was found.
@@ -122,6 +124,7 @@ struct State {
     /// Allocations whose buffer is there and that nothing can reach any more.
     lost: BTreeSet<OpId>,
     way: Vec<Turn>,
+    blocks: Vec<BlockId>,
 }
 
 type Key = (Vec<(ValueId, usize)>, Vec<(ValueId, bool)>, Vec<Object>, Vec<OpId>);
@@ -185,8 +188,9 @@ struct Runner<'a> {
 impl Runner<'_> {
     fn fault(&mut self, kind: Kind, at: OpId, object: &Object, state: &State) {
         if self.seen.insert((kind, at, object.by)) {
-            let (allocated_by, freed_by, way) = (object.by, object.freed, state.way.clone());
-            self.report.faults.push(Fault { kind, at, allocated_by, freed_by, way });
+            let (way, blocks) = (state.way.clone(), state.blocks.clone());
+            let (allocated_by, freed_by) = (object.by, object.freed);
+            self.report.faults.push(Fault { kind, at, allocated_by, freed_by, way, blocks });
         }
     }
 
@@ -226,6 +230,9 @@ impl Runner<'_> {
             }
             self.wanted[block.index()] = wanted;
             let mut states = self.distinct(states);
+            for state in &mut states {
+                state.blocks.push(block);
+            }
             for op in &program.block(block).ops {
                 self.report.steps += states.len();
                 if self.report.steps > MOST_STEPS {
@@ -635,6 +642,9 @@ fn order(program: &Program, region: RegionId) -> Vec<BlockId> {
     out.reverse();
     out
 }
+
+/// What a run says that found nothing.
+pub const NOTHING: &str = "Nothing is leaked, freed twice or used when it is gone.";
 
 /// A fault in one sentence.
 pub fn words(program: &Program, fault: &Fault) -> String {

@@ -4,7 +4,7 @@ mod common;
 
 use common::cases;
 use deallocation::run::{Border, Kind, run_all, words};
-use deallocation::{Options, Program, Step, deallocate, print, read};
+use deallocation::{Break, Options, Program, Step, deallocate, print, read};
 use std::collections::BTreeSet;
 
 fn kinds(program: &Program) -> BTreeSet<Kind> {
@@ -81,15 +81,56 @@ fn a_clone_that_is_left_out_shows() {
         let program = read(input).expect(name);
         let close = Options { close_gaps: true, ..Options::default() };
         let whole = deallocate(&program, &close).expect(name);
-        let clones = whole.steps.iter().filter(|s| matches!(s, Step::Clone { .. })).count();
-        for number in 0..clones {
-            let broken = whole.without_clone(number);
+        let clone = |s: &Step| match s {
+            Step::Clone { op, .. } => Some(*op),
+            _ => None,
+        };
+        for op in whole.steps.iter().filter_map(clone) {
+            let (broken, _) = whole.so_far(whole.steps.len(), &[(op, Break::LeftOut)]);
             let kinds = kinds(&broken);
-            assert!(!kinds.is_empty(), "{name} without clone {number}\n{}", print(&broken));
+            assert!(!kinds.is_empty(), "{name}\n{}", print(&broken));
             found += 1;
         }
     }
     assert!(found >= 10, "{found}");
+}
+
+#[test]
+fn a_release_that_is_spoilt_shows() {
+    let mut found = [0; 3];
+    let close = Options { close_gaps: true, ..Options::default() };
+    for (name, input, _) in cases(include_str!("golden/own.txt")) {
+        let Ok(whole) = deallocate(&read(input).expect(name), &close) else { continue };
+        if UNDECIDED.contains(&name) {
+            continue;
+        }
+        for (op, _) in whole.put_in().filter(|(op, _)| whole.program.op(*op).name == "memref.dealloc") {
+            let ways = Break::ALL.iter().enumerate().filter(|(_, how)| whole.can_break(op, **how));
+            for (n, how) in ways {
+                let (broken, seconds) = whole.so_far(whole.steps.len(), &[(op, *how)]);
+                let expected = [Kind::Leak, Kind::UsedAfterRelease, Kind::FreedTwice][n];
+                assert!(kinds(&broken).contains(&expected), "{name}: {how:?}\n{}", print(&broken));
+                assert_eq!(seconds.len(), usize::from(*how == Break::Twice));
+                found[n] += 1;
+            }
+        }
+    }
+    assert!(found.iter().all(|n| *n > 30), "{found:?}");
+}
+
+/// At no step anything but a leak: what is not there yet has not freed anything.
+#[test]
+fn a_result_on_its_way_only_leaks() {
+    let close = Options { close_gaps: true, ..Options::default() };
+    for (name, input, _) in cases(include_str!("golden/basic.txt")) {
+        let program = read(input).expect(name);
+        let Ok(whole) = deallocate(&program, &close) else { continue };
+        for done in 0..=whole.steps.len() {
+            let (so_far, _) = whole.so_far(done, &[]);
+            assert!(kinds(&so_far).iter().all(|k| *k == Kind::Leak), "{name} after {done}");
+        }
+        assert_eq!(print(&whole.so_far(whole.steps.len(), &[]).0), print(&whole.program), "{name}");
+    }
 }
 
 /// What `Options::close_gaps` is for.
@@ -126,6 +167,8 @@ fn a_fault_is_told_with_its_way() {
     )
     .expect("it can be read");
     let report = run_all(&program, Border::Borrowed);
+    // The function's only block, and the region of the condition.
+    assert_eq!(report.faults[0].blocks.len(), 2);
     let told: Vec<String> = report.faults.iter().map(|f| words(&program, f)).collect();
     assert_eq!(
         told,

@@ -38,24 +38,16 @@ fn posters() -> Vec<super::Poster> {
 #[cfg(target_arch = "wasm32")]
 mod view {
     use super::{FIRST, TITLE, gates};
-    use crate::engine::Problem;
     use crate::figure::Figure;
     use crate::gates::{Answer, At, COUNT, Outcome, QUESTIONS, Trial};
     use crate::modules::FIRST_ID;
     use crate::scene;
     use crate::state::{Source, State};
-    use crate::teach::{Predict, Puzzle, PuzzleResult, Rule};
+    use crate::teach::{Predict, Puzzle, PuzzleResult, Rule, coded};
+    use crate::views::text_pane::TextPane;
     use crate::workbench::{Workbench, use_workbench};
     use leptos::ev::Event;
-    use leptos::html::{Div, Textarea};
     use leptos::prelude::*;
-    use std::time::Duration;
-
-    /// How long after the last key the text is read.
-    const PAUSE: Duration = Duration::from_millis(300);
-
-    /// A line's height in CSS pixels; the style sheet has the same.
-    const LINE: f64 = 18.0;
 
     pub fn chapter() -> AnyView {
         let wb = Workbench::for_figure("gates", State::new(Source::Shipped(FIRST_ID.to_owned())));
@@ -260,19 +252,6 @@ mod view {
         }
     }
 
-    /// Prose with names in it.
-    fn prose(text: &'static str) -> impl IntoView {
-        gates::pieces(text)
-            .map(|(is_code, piece)| {
-                if is_code {
-                    view! { <span class="code">{piece}</span> }.into_any()
-                } else {
-                    piece.into_any()
-                }
-            })
-            .collect_view()
-    }
-
     /// A gate's module, and what the assigner makes of it now.
     #[component]
     fn Card(n: u8, answer: Memo<Answer>) -> impl IntoView {
@@ -307,8 +286,13 @@ mod view {
         view! {
             <section class="lesson" aria-label=format!("Gate {n}: {}", lesson.title)>
                 <h4>{format!("{n}. {}", lesson.title)}</h4>
-                {lesson.prose.iter().map(|p| view! { <p>{prose(p)}</p> }).collect_view()}
-                <LessonText n problems />
+                {lesson.prose.iter().map(|p| view! { <p>{coded(p)}</p> }).collect_view()}
+                <TextPane
+                    label=format!("HLO text of module {n}")
+                    text=Signal::derive(move || text_of(wb, n))
+                    problems
+                    set=Callback::new(move |typed: String| wb.set_param(&format!("t{n}"), typed.as_str()))
+                />
                 <label class="field options">
                     "Options"
                     <input
@@ -352,7 +336,7 @@ mod view {
                 </p>
                 <details class="advice">
                     <summary>"A way through"</summary>
-                    <p>{prose(&lesson.advice)}</p>
+                    <p>{coded(&lesson.advice)}</p>
                     <button type="button" on:click=apply>
                         "Put that text in"
                     </button>
@@ -361,105 +345,6 @@ mod view {
                     "The first text again"
                 </button>
             </section>
-        }
-    }
-
-    /// The text of a lesson, with what is wrong at its lines.
-    #[component]
-    fn LessonText(n: u8, problems: Memo<Vec<Problem>>) -> impl IntoView {
-        let wb = use_workbench();
-        let (area, frame) = (NodeRef::<Textarea>::new(), NodeRef::<Div>::new());
-        let scroll = RwSignal::new(0.0_f64);
-        let text = Memo::new(move |_| text_of(wb, n));
-        // The text comes from outside; what the reader types is not written back over the caret.
-        Effect::new(move |_| {
-            let text = text.get();
-            if let Some(area) = area.get()
-                && area.value() != text
-            {
-                area.set_value(&text);
-            }
-        });
-        // The last of several changes counts.
-        let turn = StoredValue::new(0_u32);
-        let typed = move |e: Event| {
-            let typed = event_target_value(&e);
-            turn.update_value(|t| *t += 1);
-            let mine = turn.get_value();
-            set_timeout(
-                move || {
-                    if turn.try_get_value() == Some(mine) && text.get_untracked() != typed {
-                        wb.set_param(&format!("t{n}"), typed.as_str());
-                    }
-                },
-                PAUSE,
-            );
-        };
-        let lines = Memo::new(move |_| text.with(|t| t.lines().count()).max(1));
-        let numbers = move || {
-            let mut out = String::new();
-            for n in 1..=lines.get() {
-                out.push_str(&n.to_string());
-                out.push('\n');
-            }
-            out
-        };
-        let height = move || format!("{:.0}px", LINE * (lines.get().max(9) as f64 + 1.0) + 12.0);
-        let at_lines = move || problems.get().into_iter().filter(|p| p.line > 0).collect::<Vec<_>>();
-        let go = move |line: u32| {
-            if let Some(area) = area.get_untracked() {
-                _ = area.focus();
-                let at: usize = area
-                    .value()
-                    .split_inclusive('\n')
-                    .take(line as usize - 1)
-                    .map(|l| l.encode_utf16().count())
-                    .sum();
-                _ = area.set_selection_range(at as u32, at as u32);
-            }
-        };
-        let described = format!("{}-problems", wb.id);
-        view! {
-            <div class="pane lesson-pane" node_ref=frame style:height=height>
-                <div class="gutter" aria-hidden="true">
-                    <div class="numbers" style:transform=move || format!("translateY({:.0}px)", -scroll.get())>
-                        {numbers}
-                    </div>
-                </div>
-                <div class="strips" aria-hidden="true">
-                    <For each=at_lines key=|p| (p.line, p.column, p.message.clone()) let(problem)>
-                        <div
-                            class="strip wrong"
-                            style:transform=move || {
-                                format!("translateY({:.0}px)", f64::from(problem.line - 1) * LINE - scroll.get())
-                            }
-                        ></div>
-                    </For>
-                </div>
-                <textarea
-                    node_ref=area
-                    aria-label=format!("HLO text of module {n}")
-                    aria-describedby=described.clone()
-                    aria-invalid=move || (!at_lines().is_empty()).to_string()
-                    spellcheck="false"
-                    autocapitalize="off"
-                    autocomplete="off"
-                    wrap="off"
-                    on:input=typed
-                    on:scroll=move |e| scroll.set(f64::from(event_target::<web_sys::Element>(&e).scroll_top()))
-                ></textarea>
-            </div>
-            <ul id=described class="problems" aria-live="polite">
-                <For each=at_lines key=|p| (p.line, p.column, p.message.clone()) let(p)>
-                    <li>
-                        <button type="button" on:click=move |_| go(p.line)>
-                            {format!("line {}, column {}", p.line, p.column)}
-                        </button>
-                        " "
-                        {p.message.clone()}
-                    </li>
-                </For>
-            </ul>
         }
     }
 

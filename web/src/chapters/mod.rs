@@ -20,6 +20,7 @@ pub mod c13_four_files_with_the_answer;
 pub mod c14_two_memories;
 pub mod c15_where_a_memory_space_comes_from;
 pub mod c16_memory_that_many_devices_share;
+pub mod c17_freeing_with_branches;
 pub mod c18_copy_or_remap;
 pub mod c19_questions;
 
@@ -77,6 +78,7 @@ pub const CHAPTERS: &[Chapter] = &[
     c14_two_memories::CHAPTER,
     c15_where_a_memory_space_comes_from::CHAPTER,
     c16_memory_that_many_devices_share::CHAPTER,
+    c17_freeing_with_branches::CHAPTER,
     c18_copy_or_remap::CHAPTER,
     c19_questions::CHAPTER,
 ];

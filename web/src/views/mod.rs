@@ -9,3 +9,4 @@ pub mod painter;
 pub mod plot;
 pub mod scrubber;
 pub mod slider;
+pub mod text_pane;

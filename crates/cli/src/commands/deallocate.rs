@@ -2,7 +2,7 @@
 
 use crate::input::read_bytes;
 use crate::{Answer, Failure, say};
-use deallocation::run::{Border, run_all, words};
+use deallocation::run::{Border, NOTHING, run_all, words};
 use deallocation::{Options, Refusal};
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         out += "There are too many ways to go them all.\n";
     }
     if report.faults.is_empty() {
-        out += "Nothing is leaked, freed twice or used when it is gone.\n";
+        out += &format!("{NOTHING}\n");
     }
     say(&out)?;
     Ok(if report.faults.is_empty() && report.complete { Answer::Yes } else { Answer::No })
