@@ -4,7 +4,7 @@ use crate::engine::Problem;
 use crate::state::State;
 use deallocation::ir::{BlockId, Definition, OpId, Program, RegionId, ValueId};
 use deallocation::run::{Border, Fault, Kind, NOTHING, Report, run_all, words};
-use deallocation::{Break, Options, Outcome, Refusal, Step, deallocate, line, read};
+use deallocation::{Break, Options, Outcome, Refusal, Step, deallocate, line, own, read};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A program of the gallery: one of those that the engine is tested with.
@@ -63,6 +63,41 @@ pub const EXAMPLES: [Example; 6] = [
 /// No more operations than this are drawn.
 const MOST_OPERATIONS: usize = 300;
 
+/// By which rule buffers are freed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Rule {
+    /// The older one, with its gaps closed.
+    #[default]
+    Older,
+    /// The older one as LLVM 16 has it.
+    Llvm16,
+    /// The newer one, which carries who owns what.
+    Newer,
+}
+
+impl Rule {
+    /// All.
+    pub const ALL: [Self; 3] = [Self::Older, Self::Llvm16, Self::Newer];
+
+    /// Its name in addresses.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Older => "older",
+            Self::Llvm16 => "llvm16",
+            Self::Newer => "newer",
+        }
+    }
+
+    /// In words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Older => "The older rule, its gaps closed",
+            Self::Llvm16 => "The older rule, with the gaps of LLVM 16",
+            Self::Newer => "The newer rule",
+        }
+    }
+}
+
 /// What the reader set.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Setting {
@@ -70,8 +105,8 @@ pub struct Setting {
     pub example: usize,
     /// The reader's text in its place.
     pub text: Option<String>,
-    /// With the gaps that LLVM 16 has.
-    pub as_llvm: bool,
+    /// The rule.
+    pub rule: Rule,
     /// What is spoilt: the number of a clone or release in the order in which they were put in, and how.
     pub broken: BTreeSet<(usize, Break)>,
 }
@@ -94,7 +129,7 @@ impl Setting {
         Self {
             example: EXAMPLES.iter().position(|e| state.word("program") == Some(e.id)).unwrap_or(0),
             text: state.word("mlir").map(str::to_owned),
-            as_llvm: state.number("llvm") == Some(1),
+            rule: Rule::ALL.into_iter().find(|r| state.word("rule") == Some(r.id())).unwrap_or_default(),
             broken: state.word("broken").unwrap_or_default().split('.').filter_map(part).collect(),
         }
     }
@@ -110,8 +145,8 @@ impl Setting {
         if let Some(text) = &self.text {
             next.params.insert("mlir".to_owned(), text.as_str().into());
         }
-        if self.as_llvm {
-            next.params.insert("llvm".to_owned(), 1.into());
+        if self.rule != Rule::Older {
+            next.params.insert("rule".to_owned(), self.rule.id().into());
         }
         if !self.broken.is_empty() {
             let parts: Vec<String> =
@@ -143,11 +178,14 @@ impl Setting {
 pub struct Story {
     /// The program as it came out, or, if it was refused, as it was read.
     program: Program,
+    rule: Rule,
     outcome: Option<Outcome>,
     /// Why the rule refuses it.
     pub refusal: Option<Refusal>,
     /// The buffers' values, each with its place in the order of the text; a clone has that of the one who gets it.
     ranks: BTreeMap<ValueId, u32>,
+    /// Those of them that are no names of the reader's: clones, and buffers asked for as a whole.
+    unnamed: BTreeSet<ValueId>,
 }
 
 /// A refusal as a problem of the text.
@@ -161,7 +199,7 @@ pub fn problem(refusal: &Refusal) -> Problem {
 }
 
 /// Reads a text and frees its buffers. What cannot even be read is an error.
-pub fn story(text: &str, as_llvm: bool) -> Result<Story, Refusal> {
+pub fn story(text: &str, rule: Rule) -> Result<Story, Refusal> {
     let read = read(text)?;
     let count: usize = read.functions().iter().map(|f| operations(&read, *f).len()).sum();
     if count > MOST_OPERATIONS {
@@ -169,12 +207,19 @@ pub fn story(text: &str, as_llvm: bool) -> Result<Story, Refusal> {
         let message = format!("{count} operations, expected at most {MOST_OPERATIONS} in this figure");
         return Err(Refusal { at, message });
     }
-    let options = Options { close_gaps: !as_llvm, ..Options::default() };
-    let (program, outcome, refusal) = match deallocate(&read, &options) {
-        Ok(outcome) => (outcome.program.clone(), Some(outcome), None),
+    let done = match rule {
+        Rule::Newer => own(&read).map(|program| (program, None)),
+        Rule::Older | Rule::Llvm16 => {
+            let options = Options { close_gaps: rule == Rule::Older, ..Options::default() };
+            deallocate(&read, &options).map(|outcome| (outcome.program.clone(), Some(outcome)))
+        }
+    };
+    let (program, outcome, refusal) = match done {
+        Ok((program, outcome)) => (program, outcome, None),
         Err(refusal) => (read, None, Some(refusal)),
     };
-    let mut story = Story { program, outcome, refusal, ranks: BTreeMap::new() };
+    let mut story =
+        Story { program, rule, outcome, refusal, ranks: BTreeMap::new(), unnamed: BTreeSet::new() };
     story.rank();
     Ok(story)
 }
@@ -185,12 +230,16 @@ fn operations(program: &Program, function: OpId) -> Vec<OpId> {
 
 impl Story {
     fn rank(&mut self) {
-        let clones: BTreeMap<ValueId, ValueId> = self
-            .steps()
-            .iter()
-            .filter_map(|s| self.clone_of(s))
-            .map(|(clone, into, _)| (clone, into))
-            .collect();
+        let clones =
+            self.steps().iter().filter_map(|s| self.clone_of(s)).map(|(clone, into, _)| (clone, into));
+        // The newer rule asks for the whole of a buffer before it frees it.
+        let functions = self.program.functions();
+        let wholes = functions.iter().flat_map(|f| operations(&self.program, *f)).filter_map(|op| {
+            let o = self.program.op(op);
+            let is_put_in = o.at.line == 0 && o.name == "memref.extract_strided_metadata";
+            is_put_in.then(|| (o.results[0], o.operands[0]))
+        });
+        let clones: BTreeMap<ValueId, ValueId> = clones.chain(wholes).collect();
         let mut seen = BTreeSet::new();
         for function in self.program.functions() {
             let mut values = Vec::new();
@@ -205,6 +254,7 @@ impl Story {
         for (clone, into) in clones {
             if let Some(rank) = self.ranks.get(&into).copied() {
                 self.ranks.insert(clone, rank);
+                self.unnamed.insert(clone);
             }
         }
     }
@@ -226,15 +276,26 @@ impl Story {
 
     /// How many clones and releases it put in.
     pub fn counts(&self) -> (usize, usize) {
-        let of = |wanted: fn(&Step) -> bool| self.steps().iter().filter(|s| wanted(s)).count();
-        (of(|s| matches!(s, Step::Clone { .. })), of(|s| matches!(s, Step::Release { .. })))
+        let functions = self.program.functions();
+        let mut all = functions.iter().flat_map(|f| operations(&self.program, *f));
+        all.by_ref().fold((0, 0), |(clones, releases), op| {
+            let o = self.program.op(op);
+            let is_put_in = self.rule == Rule::Newer && o.at.line == 0
+                || self.outcome.iter().flat_map(Outcome::put_in).any(|(put, _)| put == op);
+            match o.name.as_str() {
+                "bufferization.clone" if is_put_in => (clones + 1, releases),
+                "memref.dealloc" | "bufferization.dealloc" if is_put_in => (clones, releases + 1),
+                _ => (clones, releases),
+            }
+        })
     }
 
     /// The same in a sentence.
     pub fn counted(&self) -> String {
         let (clones, releases) = self.counts();
+        let how = if self.rule == Rule::Newer { ", under conditions" } else { "" };
         format!(
-            "{} and {}.",
+            "{} and {}{how}.",
             if clones == 1 { "1 clone".to_owned() } else { format!("{clones} clones") },
             if releases == 1 { "1 release".to_owned() } else { format!("{releases} releases") }
         )
@@ -254,6 +315,10 @@ impl Story {
     pub fn words(&self, done: usize) -> String {
         match done.checked_sub(1).and_then(|n| self.steps().get(n)) {
             Some(step) => deallocation::words::step(&self.program, step),
+            None if self.rule == Rule::Newer => {
+                "Beside each buffer goes a truth, whether it is owned here. At its end each block frees what is owned and not passed on."
+                    .to_owned()
+            }
             None => "The program as it was written. Nobody has asked yet who frees what.".to_owned(),
         }
     }
@@ -284,8 +349,8 @@ impl Story {
             None => (self.program.clone(), Vec::new()),
         };
         // What is refused is not run either: a loop of blocks has no end.
-        let report =
-            if self.refusal.is_none() { run_all(&program, Border::Borrowed) } else { Report::default() };
+        let border = if self.rule == Rule::Newer { Border::Owned } else { Border::Borrowed };
+        let report = if self.refusal.is_none() { run_all(&program, border) } else { Report::default() };
         let sets = self.sets(done);
         let fault = report.faults.get(fault.min(report.faults.len().saturating_sub(1))).cloned();
         let mut moment = Moment {
@@ -347,9 +412,8 @@ impl Story {
         for (value, set) in sets {
             by_set.entry(*set).or_default().push((self.ranks[value], *value));
         }
-        let is_clone = |v: &ValueId| self.steps().iter().any(|s| self.clone_of(s).is_some_and(|c| c.0 == *v));
         let of = |(rank, mut values): (u32, Vec<(u32, ValueId)>)| {
-            values.retain(|(_, v)| !is_clone(v));
+            values.retain(|(_, v)| !self.unnamed.contains(v));
             values.sort_unstable();
             let names = values.iter().map(|(_, v)| self.program.value(*v).label()).collect();
             let owners: Vec<String> = values
@@ -379,6 +443,7 @@ impl Story {
             let is_callers = values.iter().any(|(_, v)| self.is_callers(*v));
             let status = match (owners.is_empty(), is_callers) {
                 (true, true) => "the caller's".to_owned(),
+                (true, false) if self.rule == Rule::Newer => "owned or not, as it runs".to_owned(),
                 (true, false) => "nobody was asked yet".to_owned(),
                 (false, true) => format!("{}, or the caller's", owners.join(", ")),
                 (false, false) => owners.join(", "),
@@ -735,6 +800,8 @@ impl Rows<'_> {
             out.push(self.row(self.program, *second, EXTRA + op.0, Presence::Spoilt));
         }
         let presence = match step {
+            // What a rule adds stands nowhere in the text.
+            None if self.story.rule == Rule::Newer && whole.op(op).at.line == 0 => Presence::PutIn,
             None => Presence::Given,
             Some(step) if step >= self.done => Presence::ToCome,
             Some(_) if how(Break::LeftOut) || how(Break::TooEarly) => Presence::LeftOut,
@@ -787,6 +854,13 @@ pub fn short(program: &Program, op: OpId) -> String {
             with(parts.join(", "))
         }
         ("scf.for", _) => with(list(&o.operands[3..])),
+        ("bufferization.dealloc", _) => {
+            let count = (o.operands.len() - o.results.len()) / 2;
+            let (buffers, rest) = o.operands.split_at(count);
+            let (truths, kept) = rest.split_at(count);
+            let kept = if kept.is_empty() { String::new() } else { format!(", keep {}", list(kept)) };
+            format!(" {} if {}{kept}", list(buffers), list(truths))
+        }
         _ => with(list(&o.operands)),
     };
     let results = if results.is_empty() { String::new() } else { format!("{} = ", results.join(", ")) };
@@ -795,7 +869,7 @@ pub fn short(program: &Program, op: OpId) -> String {
 
 /// What the run finds when the clone of the new buffer in the first program is left out: for the prediction.
 pub fn without_the_clone() -> Option<Moment> {
-    let story = story(EXAMPLES[0].text, false).ok()?;
+    let story = story(EXAMPLES[0].text, Rule::Older).ok()?;
     let of = |s: &Step| matches!(s, Step::Clone { of, .. } if story.program.value(*of).label() == "%a");
     let step = story.steps().iter().position(of)?;
     let number = story.parts().iter().find(|p| p.step == step)?.number;
@@ -805,7 +879,7 @@ pub fn without_the_clone() -> Option<Moment> {
 /// The puzzle: a text for the first program in which no clone is needed, though an allocated buffer still comes to a block
 /// from two sides, and nothing is wrong.
 pub fn without_clones(setting: &Setting, told: &Result<Story, Refusal>) -> (bool, String) {
-    if setting.example != 0 || setting.as_llvm || !setting.broken.is_empty() {
+    if setting.example != 0 || setting.rule != Rule::Older || !setting.broken.is_empty() {
         return (false, "It is about the first program, with its gaps closed and nothing spoilt.".to_owned());
     }
     let Some(story) = told.as_ref().ok().filter(|s| s.refusal.is_none()) else {
@@ -847,7 +921,7 @@ mod tests {
 
     fn of(id: &str) -> Story {
         let example = EXAMPLES.iter().find(|e| e.id == id).expect("an example");
-        story(example.text, false).expect("it can be read")
+        story(example.text, Rule::Older).expect("it can be read")
     }
 
     /// The first of what was put in that says this.
@@ -933,8 +1007,20 @@ mod tests {
 
     #[test]
     fn the_gaps_of_llvm_leak() {
-        let story = story(EXAMPLES[0].text, true).expect("it can be read");
+        let story = story(EXAMPLES[0].text, Rule::Llvm16).expect("it can be read");
         assert_eq!(kinds(&story, &[]), BTreeSet::from([Kind::Leak]));
+    }
+
+    #[test]
+    fn the_newer_rule_is_right_on_each_example() {
+        for e in &EXAMPLES[..5] {
+            let story = story(e.text, Rule::Newer).expect("it can be read");
+            let moment = story.moment(0, &BTreeSet::new(), 0);
+            assert_eq!(moment.verdict().as_deref(), Some(NOTHING), "{}", e.id);
+            let (clones, releases) = story.counts();
+            assert!(clones == 0 && releases > 0, "{}", e.id);
+            assert!(moment.lines().iter().any(|(_, r)| r.presence == Presence::PutIn), "{}", e.id);
+        }
     }
 
     /// A text that solves the puzzle: the allocation stands before the branch.
@@ -955,7 +1041,7 @@ func.func @f(%c: i1, %x: memref<64xf32>, %out: memref<64xf32>) {
     fn the_puzzle_has_a_solution_and_is_not_solved_by_nothing() {
         let ask = |text: Option<&str>| {
             let setting = Setting { text: text.map(str::to_owned), ..Setting::default() };
-            without_clones(&setting, &story(setting.text(), false))
+            without_clones(&setting, &story(setting.text(), Rule::Older))
         };
         assert_eq!(ask(None), (false, "2 clones and 2 releases.".to_owned()));
         assert_eq!(ask(Some(SOLUTION)), (true, "0 clones and 1 release.".to_owned()));
@@ -969,7 +1055,7 @@ func.func @f(%c: i1, %x: memref<64xf32>, %out: memref<64xf32>) {
     fn too_large_a_program_is_refused() {
         let many = "  \"test.end\"() : () -> ()\n".repeat(MOST_OPERATIONS);
         let refusal =
-            story(&format!("func.func @f() {{\n{many}  return\n}}\n"), false).expect_err("too large");
+            story(&format!("func.func @f() {{\n{many}  return\n}}\n"), Rule::Older).expect_err("too large");
         assert_eq!(refusal.to_string(), "1:1: 301 operations, expected at most 300 in this figure");
     }
 
@@ -977,12 +1063,12 @@ func.func @f(%c: i1, %x: memref<64xf32>, %out: memref<64xf32>) {
         #[test]
         fn a_setting_round_trips_through_an_address(
             example in 0..EXAMPLES.len(),
-            as_llvm in any::<bool>(),
+            rule in 0..3_usize,
             text in proptest::option::of("[ -~\n]{0,60}"),
             broken in proptest::collection::btree_map(0..40_usize, 0..3_usize, 0..6),
         ) {
             let broken = broken.into_iter().map(|(n, how)| (n, Break::ALL[how])).collect();
-            let s = Setting { example, text, as_llvm, broken };
+            let s = Setting { example, text, rule: Rule::ALL[rule], broken };
             let state = s.put(&State::new(Source::Shipped("attention_grad".to_owned())));
             let back = State::decode(&state.encode()).expect("an address");
             prop_assert_eq!(Setting::of(&back), s);
@@ -992,12 +1078,12 @@ func.func @f(%c: i1, %x: memref<64xf32>, %out: memref<64xf32>) {
         #[test]
         fn nothing_that_can_be_set_is_without_an_answer(
             example in 0..EXAMPLES.len(),
-            as_llvm in any::<bool>(),
+            rule in 0..3_usize,
             done in 0..14_usize,
             fault in 0..4_usize,
             broken in proptest::collection::btree_map(0..8_usize, 0..3_usize, 0..4),
         ) {
-            let story = story(EXAMPLES[example].text, as_llvm).expect("it can be read");
+            let story = story(EXAMPLES[example].text, Rule::ALL[rule]).expect("it can be read");
             let broken = broken.into_iter().map(|(n, how)| (n, Break::ALL[how])).collect();
             let moment = story.moment(done, &broken, fault);
             prop_assert_eq!(moment.verdict().is_none(), story.refusal.is_some());

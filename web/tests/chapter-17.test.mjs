@@ -16,15 +16,19 @@ const choose = async (page, figure, id) => {
   await figure.getByLabel("Program").selectOption(id);
   await settled(page);
 };
+const rule = async (page, figure, id) => {
+  await figure.getByLabel("Rule", { exact: true }).selectOption(id);
+  await settled(page);
+};
 /** A button that spoils a part. */
 const spoiler = (figure, { part, how }) => figure.getByRole("group", { name: part, exact: true }).getByRole("button", { name: how, exact: true });
-/** Every pair of a page's own sentences and the engine's. */
+/** The alias sets, as the page lists them. */
 const sets = (figure) =>
   figure.locator(".alias-sets button").evaluateAll((all) => all.map((b) => [...b.children].map((c) => c.textContent).join(" ")));
 
 test("freeing: each program as natively, step by step, and with the gaps of LLVM 16", () =>
   withFigure("freeing", {}, async (page, figure) => {
-    for (const { id, counted, steps, gaps, refusal } of golden.examples) {
+    for (const { id, counted, steps, gaps, newer, refusal } of golden.examples) {
       await choose(page, figure, id);
       assert.equal(await said(figure, "counted"), counted, id);
       assert.equal(await figure.locator(".freeing").getAttribute("data-done"), String(steps.length - 1));
@@ -44,10 +48,12 @@ test("freeing: each program as natively, step by step, and with the gaps of LLVM
         if (n + 1 < steps.length) await figure.getByRole("button", { name: "Step: forward" }).click();
       }
       assert.equal(steps.at(-1).faults, 0, "what comes out is right");
-      await figure.getByLabel("With the gaps of LLVM 16").check();
-      await settled(page);
+      await rule(page, figure, "llvm16");
       assert.equal(await said(figure, "verdict"), gaps);
-      await figure.getByLabel("With the gaps of LLVM 16").uncheck();
+      await rule(page, figure, "newer");
+      assert.deepEqual([await said(figure, "verdict"), await said(figure, "counted")], newer);
+      assert.ok((await figure.locator(".graph .band.put").count()) > 0, "what the newer rule puts in is drawn");
+      await rule(page, figure, "older");
     }
   }));
 
@@ -98,8 +104,7 @@ test("freeing: two faults of one cause are both told; undo, redo, reset, and the
     await figure.getByRole("button", { name: "Redo", exact: true }).click();
     await settled(page);
     assert.equal(await faults(figure), "0");
-    await figure.getByLabel("With the gaps of LLVM 16").check();
-    await settled(page);
+    await rule(page, figure, "llvm16");
     await figure.getByRole("button", { name: "Reset", exact: true }).click();
     await settled(page);
     assert.equal(await said(figure, "verdict"), diamond.steps.at(-1).verdict);
@@ -120,7 +125,7 @@ test("freeing: a text that is wrong says where; the puzzle by a changed text", (
     assert.equal(await figure.locator(".strip.wrong").count(), 1);
     // A loop of blocks is refused with words, at its place, and is drawn all the same.
     await area.fill(first.replace('  "test.copy"', "  cf.br ^bb1\n^bb3:\n  \"test.copy\"").replace("%r, %out", "%x, %out"));
-    await figure.getByRole("button", { name: /^line 7, column 3$/ }).waitFor();
+    await figure.getByRole("button", { name: /^line 8, column 3$/ }).waitFor();
     assert.match(await said(figure, "step"), /^Refused: a branch back makes a loop of blocks/);
     const lines = first.split("\n");
     const alloc = lines.findIndex((l) => l.includes("memref.alloc"));

@@ -3,7 +3,7 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
-use bufferscope_web::freeing::{EXAMPLES, Story, break_words, kind_words, story};
+use bufferscope_web::freeing::{EXAMPLES, Rule, Story, break_words, kind_words, story};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -51,8 +51,10 @@ fn the_page_shows_what_the_engine_computes() {
     let examples: Value = EXAMPLES
         .iter()
         .map(|e| {
-            let whole = story(e.text, false).expect("it can be read");
-            let gaps = story(e.text, true).expect("it can be read");
+            let whole = story(e.text, Rule::Older).expect("it can be read");
+            let gaps = story(e.text, Rule::Llvm16).expect("it can be read");
+            let newer = story(e.text, Rule::Newer).expect("it can be read");
+            let with_newer = newer.moment(0, &BTreeSet::new(), 0);
             let with_gaps = gaps.moment(gaps.steps().len(), &BTreeSet::new(), 0);
             json!({
                 "id": e.id,
@@ -63,11 +65,15 @@ fn the_page_shows_what_the_engine_computes() {
                 "steps": steps(&whole),
                 "spoilt": spoilt(&whole),
                 "gaps": with_gaps.verdict().map(|v| plain(&v)),
+                "newer": json!([
+                    with_newer.verdict().map(|v| plain(&v)),
+                    if newer.refusal.is_none() { newer.counted() } else { String::new() },
+                ]),
             })
         })
         .collect();
     let broken = EXAMPLES[0].text.replace("%a : memref<64xf32>)\n^bb2", "%b : memref<64xf32>)\n^bb2");
-    let refusal = story(&broken, false).expect_err("%b is not there");
+    let refusal = story(&broken, Rule::Older).expect_err("%b is not there");
     let now = json!({
         "examples": examples,
         "wrong": {

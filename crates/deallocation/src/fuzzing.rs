@@ -3,7 +3,7 @@
 //! These functions panic when something does not hold; that is their purpose.
 
 use crate::run::{Border, Kind, run_all};
-use crate::{Options, Program, deallocate, line, print, read};
+use crate::{Options, Program, deallocate, line, lower, own, print, read};
 
 /// Reads the bytes as a text; what can be read is printed and read again, and goes through the pass.
 pub fn check_bytes(bytes: &[u8]) {
@@ -33,6 +33,13 @@ pub fn check(program: &Program) {
     let again = read(&printed).unwrap_or_else(|e| panic!("{e}, in what was printed:\n{printed}"));
     assert_eq!(print(&again), printed, "printed twice");
     _ = run_all(program, Border::Borrowed);
+    if let Ok(owned) = own(program) {
+        let steps = is_right(&owned, &printed);
+        // Addresses make for many more states.
+        if steps < 2000 {
+            is_right(&lower(&owned), &printed);
+        }
+    }
     for close_gaps in [false, true] {
         let options = Options { close_gaps, ..Options::default() };
         let Ok(outcome) = deallocate(program, &options) else { continue };
@@ -47,4 +54,16 @@ pub fn check(program: &Program) {
             panic!("{:?} at {}:\n{printed}\nbecame\n{result}", fault, line(&outcome.program, fault.at));
         }
     }
+}
+
+/// Runs what the newer rule made; gives how many operations that took.
+fn is_right(owned: &Program, printed: &str) -> usize {
+    let result = print(owned);
+    let again = read(&result).unwrap_or_else(|e| panic!("{e}, in what is owned:\n{result}"));
+    assert_eq!(print(&again), result, "what is owned, printed twice");
+    let report = run_all(owned, Border::Owned);
+    if let Some(fault) = report.faults.first() {
+        panic!("{:?} at {}:\n{printed}\nbecame\n{result}", fault, line(owned, fault.at));
+    }
+    report.steps
 }

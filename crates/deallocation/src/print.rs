@@ -65,7 +65,8 @@ fn print_op(program: &Program, op: OpId, depth: usize, out: &mut String) {
     }
     let own_name = match o.name.as_str() {
         "builtin.module" => "module",
-        "func.return" => "return",
+        // Only a function in its own syntax lends its dialect's name.
+        "func.return" if in_own_function(program, op) => "return",
         "func.call" => "call",
         name => name,
     };
@@ -145,6 +146,11 @@ fn print_op(program: &Program, op: OpId, depth: usize, out: &mut String) {
         }
     }
     out.push('\n');
+}
+
+fn in_own_function(program: &Program, op: OpId) -> bool {
+    let around = program.parent_of(program.op(op).block);
+    around.is_none_or(|f| matches!(program.op(f).syntax, Syntax::Function { .. }))
 }
 
 /// `%a, %b:2`; nothing for results without a name.

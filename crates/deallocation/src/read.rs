@@ -828,11 +828,13 @@ impl<'a> Reader<'a> {
                 self.terminator(id)?
             }
             "test.copy" => self.pieces(id, |reader| Ok((reader.types_in_brackets()?, Vec::new())))?,
-            "memref.extract_strided_metadata" => self.pieces(id, |reader| {
-                let operands = reader.types()?;
-                reader.expect("->")?;
-                Ok((operands, reader.types()?))
-            })?,
+            "memref.extract_strided_metadata" | "memref.extract_aligned_pointer_as_index" => {
+                self.pieces(id, |reader| {
+                    let operands = reader.types()?;
+                    reader.expect("->")?;
+                    Ok((operands, reader.types()?))
+                })?
+            }
             "bufferization.dealloc" => self.conditional_dealloc(id)?,
             "cf.br" | "cf.cond_br" => self.branch(id)?,
             "scf.if" => self.scf_if(id)?,

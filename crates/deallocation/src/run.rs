@@ -315,7 +315,9 @@ impl Runner<'_> {
             | "memref.view"
             | "memref.collapse_shape"
             | "memref.expand_shape"
-            | "memref.extract_strided_metadata" => {
+            | "memref.extract_strided_metadata"
+            // An address stands for the buffer that is there.
+            | "memref.extract_aligned_pointer_as_index" => {
                 if let (Some(to), Some(from)) = (o.results.first(), o.operands.first()) {
                     let before = state.clone();
                     state.bind(*to, &before, *from);
@@ -336,6 +338,14 @@ impl Runner<'_> {
                     out.push(state);
                 }
                 out
+            }
+            "arith.cmpi" if compares_equal(program, op) => {
+                let [a, b] = [0, 1].map(|n| state.buffers.get(&o.operands[n]));
+                if let (Some(a), Some(b)) = (a, b) {
+                    let truth = a == b;
+                    state.truths.insert(o.results[0], truth);
+                }
+                vec![state]
             }
             "arith.andi" | "arith.ori" | "arith.xori"
                 if o.operands.len() == 2 && self.is_truth(o.results[0]) =>
@@ -594,6 +604,14 @@ fn decide(state: State, condition: ValueId) -> Vec<(State, usize)> {
             })
             .collect(),
     }
+}
+
+/// Whether a comparison asks for equality, in its own syntax.
+fn compares_equal(program: &Program, op: OpId) -> bool {
+    let o = program.op(op);
+    let is_equal = |p: &Piece| matches!(p, Piece::Text(text) if text.trim_start().starts_with("eq,"));
+    o.operands.len() == 2
+        && matches!(&o.syntax, Syntax::Pieces(pieces) if pieces.first().is_some_and(is_equal))
 }
 
 /// The truth that a constant holds.

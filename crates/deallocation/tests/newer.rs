@@ -5,7 +5,7 @@ mod common;
 
 use common::cases;
 use deallocation::run::{Border, Kind, run_all, words};
-use deallocation::{Options, deallocate, print, read};
+use deallocation::{Options, deallocate, own, print, read};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -50,7 +50,13 @@ fn beside_the_classic_rule() {
             Err(_) => "refused".to_owned(),
         };
         let (clones, frees) = (count(newer, "bufferization.clone"), count(newer, "bufferization.dealloc"));
-        _ = writeln!(out, "{name}: classic {classic}; newer {clones} clones, {frees} releases");
+        let ours = print(&own(&read(input).expect(name)).expect(name));
+        let (our_clones, our_frees) =
+            (count(&ours, "bufferization.clone"), count(&ours, "bufferization.dealloc"));
+        _ = writeln!(
+            out,
+            "{name}: classic {classic}; newer {clones} clones, {frees} releases; ours of it {our_clones}, {our_frees}"
+        );
     }
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/newer-beside-classic.txt");

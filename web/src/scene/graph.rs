@@ -373,8 +373,8 @@ impl Painter<'_> {
         self.blocks += 1;
         let is_way = self.moment.way.contains(&placed.block);
         scene.rect(Layer::RowMark, id, (x, y), (placed.w, placed.h)).class = match (block.is_now, is_way) {
-            (true, _) => "block now",
-            (false, true) => "block way",
+            (_, true) => "block way",
+            (true, false) => "block now",
             (false, false) => "block",
         };
         let chips = block.sets.len() as f64 * CHIP;
@@ -423,6 +423,7 @@ impl Painter<'_> {
             band.class = match (class, is_selected) {
                 ("line", true) => "line selected",
                 ("put", true) => "put selected",
+                ("put", false) if set.is_none() => "put plain",
                 _ => class,
             };
         }
@@ -454,11 +455,11 @@ impl Painter<'_> {
 mod tests {
     use super::super::Form;
     use super::*;
-    use crate::freeing::{EXAMPLES, story};
+    use crate::freeing::{EXAMPLES, Rule, story};
     use std::collections::BTreeSet;
 
     fn moment(n: usize) -> Moment {
-        let story = story(EXAMPLES[n].text, false).expect("it can be read");
+        let story = story(EXAMPLES[n].text, Rule::Older).expect("it can be read");
         story.moment(story.steps().len(), &BTreeSet::new(), 0)
     }
 

@@ -1,6 +1,7 @@
 //! A small text to be changed, with what is wrong at its lines.
 
 use crate::engine::Problem;
+use crate::teach::coded;
 use crate::workbench::use_workbench;
 use leptos::ev::Event;
 use leptos::html::Textarea;
@@ -116,7 +117,7 @@ pub fn TextPane(
                         {format!("line {}, column {}", p.line, p.column)}
                     </button>
                     " "
-                    {p.message.clone()}
+                    {coded(&p.message)}
                 </li>
             </For>
         </ul>

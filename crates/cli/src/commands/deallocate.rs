@@ -16,13 +16,20 @@ pub(crate) struct Arguments {
     /// Count uses that LLVM 16 overlooks, so that nothing is freed too early
     #[arg(long)]
     close_gaps: bool,
+    /// The newer rule: a truth beside each buffer says whether it is owned, and the end of each block frees what is owned and
+    /// not passed on
+    #[arg(long, conflicts_with_all = ["unknown_may_alias", "close_gaps", "as_it_is"])]
+    ownership: bool,
+    /// With --ownership: `bufferization.dealloc` in plain operations, which compare addresses and free under conditions
+    #[arg(long, requires = "ownership")]
+    lower: bool,
     /// Run the result on every way instead of printing it: what is leaked, freed twice, used when it is gone
     #[arg(long)]
     check: bool,
     /// With --check: the file as it is, without freeing anything
     #[arg(long, requires = "check")]
     as_it_is: bool,
-    /// With --check: a buffer that a call gives belongs to its caller, as in LLVM's newer pass
+    /// With --check: a buffer that a call gives belongs to its caller, as in LLVM's newer pass; --ownership implies it
     #[arg(long, requires = "check")]
     owned_results: bool,
 }
@@ -36,20 +43,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         Options { unknown_may_alias: arguments.unknown_may_alias, close_gaps: arguments.close_gaps };
     let program = if arguments.as_it_is {
         program
+    } else if arguments.ownership {
+        let owned = deallocation::own(&program).map_err(fail)?;
+        if arguments.lower { deallocation::lower(&owned) } else { owned }
     } else {
         deallocation::deallocate(&program, &options).map_err(fail)?.program
     };
     if !arguments.check {
         return say(&deallocation::print(&program));
     }
-    let border = if arguments.owned_results { Border::Owned } else { Border::Borrowed };
+    let border =
+        if arguments.owned_results || arguments.ownership { Border::Owned } else { Border::Borrowed };
     let report = run_all(&program, border);
     let mut out: String = report.faults.iter().map(|f| words(&program, f) + "\n").collect();
     if !report.complete {
         out += "There are too many ways to go them all.\n";
     }
     if report.faults.is_empty() {
-        out += &format!("{NOTHING}\n");
+        out += NOTHING;
+        out.push('\n');
     }
     say(&out)?;
     Ok(if report.faults.is_empty() && report.complete { Answer::Yes } else { Answer::No })
