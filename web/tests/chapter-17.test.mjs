@@ -13,11 +13,11 @@ const said = (figure, what) => figure.locator(`[data-said=${what}]`).innerText()
 const faults = (figure) => figure.locator(".freeing").getAttribute("data-faults");
 const puzzle = (page) => page.locator("[data-puzzle=clones] .verdict").innerText();
 const choose = async (page, figure, id) => {
-  await figure.getByLabel("Program").selectOption(id);
+  await figure.locator(".touch-controls select").first().selectOption(id);
   await settled(page);
 };
 const rule = async (page, figure, id) => {
-  await figure.getByLabel("Rule", { exact: true }).selectOption(id);
+  await figure.locator(".touch-controls select").nth(1).selectOption(id);
   await settled(page);
 };
 /** A button that spoils a part. */

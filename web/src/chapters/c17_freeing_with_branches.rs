@@ -51,6 +51,7 @@ mod view {
     use deallocation::{Break, Refusal};
     use leptos::ev::Event;
     use leptos::prelude::*;
+    use std::collections::BTreeSet;
 
     /// The versions that the rules were compared with.
     const CLASSIC: &str = "LLVM 16";
@@ -270,7 +271,7 @@ mod view {
         let choose_rule = move |e: Event| {
             let (id, s) = (event_target_value(&e), setting.get_untracked());
             if let Some(rule) = freeing::Rule::ALL.into_iter().find(|r| r.id() == id) {
-                set(wb, &Setting { rule, broken: Default::default(), ..s });
+                set(wb, &Setting { rule, broken: BTreeSet::new(), ..s });
             }
         };
         let rule = Memo::new(move |_| setting.with(|s| s.rule));
@@ -314,7 +315,7 @@ mod view {
         let typed = move |typed: String| {
             let s = setting.get_untracked();
             let text = (typed != EXAMPLES[s.example].text).then_some(typed);
-            set(wb, &Setting { text, broken: Default::default(), ..s });
+            set(wb, &Setting { text, broken: BTreeSet::new(), ..s });
         };
         view! {
             <div
@@ -394,9 +395,9 @@ mod view {
                                         (true, true) => "✗ ",
                                     }}
                                 </span>
-                                {move || match verdict.with(Option::is_some) {
-                                    true => "Run on every way, as it stands now",
-                                    false => "Not run",
+                                {move || {
+                                    let is_run = verdict.with(Option::is_some);
+                                    if is_run { "Run on every way, as it stands now" } else { "Not run" }
                                 }}
                             </b>
                             <p data-said="verdict">{move || coded(&shown.get())}</p>
@@ -450,7 +451,7 @@ mod view {
                         />
                         <button type="button" disabled=move || !is_own() on:click=move |_| {
                             let s = setting.get_untracked();
-                            set(wb, &Setting { text: None, broken: Default::default(), ..s });
+                            set(wb, &Setting { text: None, broken: BTreeSet::new(), ..s });
                         }>
                             "The first text again"
                         </button>
