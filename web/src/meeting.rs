@@ -51,12 +51,12 @@ pub const TROUBLES: [Trouble; 9] = [
     Trouble {
         id: "late",
         title: "it comes late",
-        about: "The device comes 10 turns late; it is waited for 20 turns.",
+        about: "The device comes 10 turns late; the figure lets the others wait for 20.",
     },
     Trouble {
         id: "too-late",
         title: "it comes too late",
-        about: "The device comes 21 turns late; it is waited for 20 turns.",
+        about: "The device comes 21 turns late; the figure lets the others wait for 20.",
     },
     Trouble { id: "never", title: "it never comes", about: "The device does not make the call at all." },
     Trouble {

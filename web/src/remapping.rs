@@ -71,6 +71,14 @@ fn with_names<T>(slices: &[Slice], speak: impl FnOnce(Style<'_>) -> T) -> T {
     speak(Style { slice: &name, bytes: &bytes, micros: &micros })
 }
 
+/// Where the slider for the free memory must stand for the walk to end among slices of one size: 3 GiB.
+pub const TIGHT: usize = 6;
+
+/// The slice that the walk does not admit then.
+pub fn refused(slices: &[Slice]) -> Option<usize> {
+    plan(slices, Setting { free: TIGHT, ..Setting::FIRST }).decision.stop.map(|s| s.slice)
+}
+
 /// How the cutoff is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
@@ -255,7 +263,13 @@ impl Plan {
             }
             (true, _) => "It is copied.",
             (false, Some(stop)) if stop.slice == slice => {
-                return format!("{out}It is remapped: {}.", words::limit(stop.limit));
+                let limit =
+                    with_names(&self.slices, |style| words::limit(stop.limit, &self.inputs, d, style));
+                let said = format!("{out}It is remapped: {limit}.");
+                let is_heard = POLICIES[self.setting.policy].is_measured
+                    || self.setting.remap == Setting::FIRST.remap
+                    || stop.limit != Limit::Slice;
+                return if is_heard { said } else { said + " Only Auto, calibrated goes by the slider." };
             }
             (false, Some(_)) => "It is remapped: the walk ended before it.",
             (false, None) if d.cutoff == 0 => "It is remapped, as all are.",
@@ -361,7 +375,7 @@ impl Trial {
                 let inputs = slices.iter().enumerate().filter(|(_, s)| s.is_input);
                 scenario.grows = inputs.max_by_key(|(_, s)| s.size).map(|(n, s)| (n, 8, s.size * 4));
             }
-            _ => inputs.free = 3072 * MIB,
+            _ => inputs.free = FREE[TIGHT] * MIB,
         }
         scenario.inputs = inputs;
         if !self.kept {
@@ -487,9 +501,14 @@ mod tests {
         assert_eq!(slices.len(), 19);
         assert_eq!(
             plan.sentence(),
-            "Slices of up to 6,291,456 B are copied. The walk ends at allocation 0 of 33,554,432 B: copying it would take longer than remapping it. 17 copied, 25,702,508 B of shadows; 2 remapped, 106,954,752 B of addresses reserved. A step costs 25.70 µs; all remapped 152.00 µs, all copied 49.77 µs."
+            "Slices of up to 6,291,456 B are copied. The walk ends at allocation 0 of 33,554,432 B: copying it would take longer than the 8.00 µs that a remap is taken to cost. 17 copied, 25,702,508 B of shadows; 2 remapped, 106,954,752 B of addresses reserved. A step costs 25.70 µs; all remapped 152.00 µs, all copied 49.77 µs."
         );
-        assert!(plan.words(plan.chosen(None)).ends_with("copying it would take longer than remapping it."));
+        let words = |setting| super::plan(&slices, setting).words(plan.chosen(None));
+        let refusal = "copying it would take longer than the 8.00 µs that a remap is taken to cost.";
+        assert!(words(Setting::FIRST).ends_with(refusal));
+        // What the slider says is not what Auto goes by.
+        let dear = words(Setting { remap: REMAPS.len() - 1, ..Setting::FIRST });
+        assert!(dear.ends_with(&format!("{refusal} Only Auto, calibrated goes by the slider.")), "{dear}");
     }
 
     #[test]

@@ -219,14 +219,17 @@ test("cutoff: a prediction, a slice by click and by button, the prose's words, t
   withFigure("cutoff", {}, async (page, figure) => {
     assert.match(await predict(page, "limit", where("One slice")), /^Right\. Allocation 0, /);
     assert.match(await predict(page, "limit", where("All copies")), /^Not so\. /);
-    const { slices, solution } = golden.cutoff;
+    const { slices, solution, third } = golden.cutoff;
     const words = (place) => slices.find((s) => s.place === place).words;
     await page.getByRole("button", { name: "three weights of one size" }).click();
     await settled(page);
-    assert.match(await said(figure, "slice"), /^Allocation 4, /);
-    await figure.getByRole("button", { name: "Larger slice" }).click();
+    assert.equal(await said(figure, "slice"), third, "with the free memory that the prose speaks of");
+    await page.getByRole("button", { name: "The largest weight" }).click();
     await settled(page);
-    const at = slices.findIndex((s) => s.words.startsWith("Allocation 4,")) + 1;
+    assert.match(await said(figure, "slice"), /^Allocation 0, /);
+    await figure.getByRole("button", { name: "Smaller slice" }).click();
+    await settled(page);
+    const at = slices.findIndex((s) => s.words.startsWith("Allocation 0,")) - 1;
     assert.equal(await said(figure, "slice"), slices[at].words);
     // The smallest slice is the leftmost column.
     await figure.locator(".cutoff .plot").scrollIntoViewIfNeeded();

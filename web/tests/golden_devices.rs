@@ -5,8 +5,8 @@
 
 use bufferscope_web::meeting::{self, Asked, TROUBLES, WAYS};
 use bufferscope_web::remapping::{
-    AUTO, BANDWIDTHS, CASES, DRIFTS, FREE, MODULE, POLICIES, Setting, Slice, Trial, course, fastest, plan,
-    slices,
+    AUTO, BANDWIDTHS, CASES, DRIFTS, FREE, MODULE, POLICIES, Setting, Slice, TIGHT, Trial, course, fastest,
+    plan, refused, slices,
 };
 use bufferscope_web::state::{Source, State};
 use bufferscope_web::{chapters::text_of, engine};
@@ -41,6 +41,9 @@ fn cutoff(all: &[Slice]) -> Value {
         .find(|s| plan(all, *s).solves())
         .expect("the puzzle can be solved");
     let first = plan(all, Setting::FIRST);
+    let third = refused(all).expect("the walk ends among those of one size");
+    let tight = plan(all, Setting { free: TIGHT, ..Setting::FIRST });
+    assert!(tight.is_copied(third), "it is refused and copied all the same");
     let slices: Value = first.order.iter().map(|n| json!({"place": n, "words": first.words(*n)})).collect();
     json!({
         "policies": policies.collect::<Value>(),
@@ -48,6 +51,7 @@ fn cutoff(all: &[Slice]) -> Value {
         "free": free,
         "solution": { "free": solution.free, "remap": solution.remap },
         "slices": slices,
+        "third": tight.words(third),
     })
 }
 

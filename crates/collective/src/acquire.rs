@@ -25,7 +25,7 @@ pub enum What {
     Exchange,
 }
 
-/// A place on the board. Who comes to another place waits for others.
+/// A place on the board. A rank at another place waits for ranks that never come there.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Place {
     /// The run; older generations do not tell runs apart.
@@ -100,8 +100,13 @@ pub enum Error {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "kept", rename_all = "kebab-case")]
 pub enum Kept {
-    /// It never comes, or too late.
+    /// It never comes.
     Absent,
+    /// It comes when nobody waits any more.
+    Late {
+        /// By how many turns.
+        turns: u32,
+    },
     /// It is done, and has nothing to do there.
     Done,
     /// It ended with an error.
@@ -472,7 +477,10 @@ impl Player<'_> {
                 Some((State::Waiting(place), _)) => Kept::WaitsAt { place: place.clone() },
                 Some((_, Some(_))) if other.is_some_and(|r| r.state == State::Over) => Kept::Failed,
                 Some((State::Over, None)) => Kept::Done,
-                _ => Kept::Absent,
+                _ => match other.map(|r| &r.device) {
+                    Some(device) if !device.never => Kept::Late { turns: device.late },
+                    _ => Kept::Absent,
+                },
             };
             (*device, kept)
         };

@@ -3,6 +3,7 @@
 use crate::acquire::{Error, Event, Kept, Place, What};
 use crate::look_up::Found;
 use crate::scenario::Kind;
+use assigner::words::grouped;
 
 /// A set of devices: `{0,1}`.
 pub fn devices(clique: &[u32]) -> String {
@@ -53,22 +54,24 @@ pub fn error(error: &Error) -> String {
             format!("at {} they ask for different allocations: {}", place(at), asked.join(", "))
         }
         Error::Sizes { allocation, sizes } => {
-            let sizes: Vec<String> = sizes.iter().map(|(d, s)| format!("{s} on device {d}")).collect();
+            let sizes: Vec<String> =
+                sizes.iter().map(|(d, s)| format!("{} bytes on device {d}", grouped(*s))).collect();
             format!("allocation {allocation} has different sizes: {}", sizes.join(", "))
         }
         Error::Waits { place: at, absent } => {
             let absent: Vec<String> =
                 absent.iter().map(|(d, k)| format!("device {d}, which {}", kept(k))).collect();
-            format!("it would hang at {}, waiting for {}", place(at), absent.join(", "))
+            format!("it waits in vain at {} for {}", place(at), absent.join(", "))
         }
-        Error::TooLate => "it comes when nobody waits any more".to_owned(),
+        Error::TooLate => "it comes too late: nobody waits any more".to_owned(),
         Error::Absent => "it never comes".to_owned(),
     }
 }
 
 fn kept(kept: &Kept) -> String {
     match kept {
-        Kept::Absent => "does not come".to_owned(),
+        Kept::Absent => "never comes".to_owned(),
+        Kept::Late { turns } => format!("comes {turns} turns late"),
         Kept::Done => "is done".to_owned(),
         Kept::Failed => "has failed".to_owned(),
         Kept::WaitsAt { place: other } => format!("waits at {}", place(other)),
@@ -96,24 +99,26 @@ pub fn event(event: &Event) -> String {
 pub fn found(found: &Found) -> String {
     match found {
         Found::Registered { allocation, memory, offset } => {
+            let offset = grouped(*offset);
             format!("allocation {allocation}, offset {offset} of the registration at {:#x}", memory.address)
         }
         Found::Multicast { allocation, pointer: Some(pointer), offset } => {
-            format!("allocation {allocation}, {pointer:#x} + {offset}")
+            format!("allocation {allocation}, {pointer:#x} + {}", grouped(*offset))
         }
         Found::Multicast { allocation, pointer: None, offset } => {
-            format!("allocation {allocation}, no object, offset {offset}")
+            format!("allocation {allocation}, no object, offset {}", grouped(*offset))
         }
         Found::Peers { allocation, ranges } => {
-            let ranges: Vec<String> = ranges.iter().map(|(d, r)| format!("{d} {:#x}", r.address)).collect();
-            format!("allocation {allocation}, {}", ranges.join(", "))
+            let ranges: Vec<String> =
+                ranges.iter().map(|(d, r)| format!("{:#x} on device {d}", r.address)).collect();
+            format!("allocation {allocation}, at {}", ranges.join(", at "))
         }
         Found::Nothing { allocation: Some(allocation) } => {
-            format!("allocation {allocation}, which nothing was acquired for")
+            format!("allocation {allocation}, which nobody asked for")
         }
         Found::Nothing { allocation: None } => "no allocation".to_owned(),
         Found::Outside { allocation, size } => {
-            format!("not within allocation {allocation}, which has {size} bytes")
+            format!("not within allocation {allocation}, which has {} bytes", grouped(*size))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What was decided, and what goes wrong, in words.
 
-use crate::cutoff::{Control, Decision, Inputs, Limit};
+use crate::cutoff::{Control, Decision, Inputs, Limit, SLICE_MICROSECONDS, STEP_MICROSECONDS};
 use crate::simulation::{Fault, Step};
 
 /// How slices, sizes and times are written. Whoever shows the words knows what the slices are called.
@@ -22,11 +22,24 @@ pub const PLAIN: Style<'static> = Style {
 };
 
 /// Why the walk went no further.
-pub fn limit(limit: Limit) -> &'static str {
+pub fn limit(limit: Limit, inputs: &Inputs, d: &Decision, style: Style<'_>) -> String {
     match limit {
-        Limit::Slice => "copying it would take longer than remapping it",
-        Limit::StepTime => "the copies of a step would take too long",
-        Limit::Memory => "the copies would take too large a part of the memory",
+        Limit::Slice => {
+            let measured = inputs.measured_remap.filter(|_| !d.implausible);
+            let taken = measured.unwrap_or(SLICE_MICROSECONDS as f64);
+            format!(
+                "copying it would take longer than the {} that a remap is taken to cost",
+                (style.micros)(taken)
+            )
+        }
+        Limit::StepTime => format!(
+            "the copies of a step would take longer than {}",
+            (style.micros)(STEP_MICROSECONDS as f64)
+        ),
+        Limit::Memory if inputs.free > 0 => {
+            "the copies would move more than a hundredth of the free memory".to_owned()
+        }
+        Limit::Memory => "the copies would move more than half a hundredth of the memory".to_owned(),
     }
 }
 
@@ -43,7 +56,7 @@ pub fn decision(inputs: &Inputs, d: &Decision, style: Style<'_>) -> Vec<String> 
     }
     if let Some(stop) = d.stop {
         let (slice, size) = ((style.slice)(stop.slice), bytes(inputs.sizes[stop.slice]));
-        out.push(format!("The walk ends at {slice} of {size}: {}.", limit(stop.limit)));
+        out.push(format!("The walk ends at {slice} of {size}: {}.", limit(stop.limit, inputs, d, style)));
     }
     out.push(format!(
         "{} copied, {} of shadows; {} remapped, {} of addresses reserved.",
@@ -89,7 +102,7 @@ pub fn fault(fault: &Fault, style: Style<'_>) -> String {
             format!("{} is mapped {} past the end of the reserved addresses", slice(n), bytes(past))
         }
         Fault::EventInFlight => {
-            "set-up runs again and makes an event anew that the device may still wait for".to_owned()
+            "set-up runs again and replaces an event that the device may still be waiting for".to_owned()
         }
         Fault::LeakedShadows { bytes: leaked } => {
             format!("the range dies, and {} of shadows stay", bytes(leaked))
@@ -99,7 +112,7 @@ pub fn fault(fault: &Fault, style: Style<'_>) -> String {
         }
         Fault::WrongAddress { slice: n } => {
             format!(
-                "{} is of the other kind than when it was recorded: the address baked in is not its own",
+                "{} was recorded as copied and is now remapped, or the reverse: the recorded address is wrong",
                 slice(n)
             )
         }

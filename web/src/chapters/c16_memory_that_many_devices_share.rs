@@ -159,10 +159,12 @@ mod view {
             <p>
                 "The devices that take part in one collective are a " <dfn>"clique"</dfn> "; a device's place in it is its "
                 <dfn>"rank"</dfn> ". There are three ways to make memory reachable. " <dfn>"Symmetric"</dfn>
-                ": the allocation is registered with the clique's communicator, on each rank the same. " <dfn>"Multicast"</dfn>
+                ": the allocation is registered with the clique's communicator (the object of the communication library, NCCL, through "
+                "which its ranks exchange data), on each rank the same. " <dfn>"Multicast"</dfn>
                 ": one object is made, and what is written through it arrives on every rank. " <dfn>"Peer"</dfn>
-                ": each rank learns the addresses of the others. All three are collective calls: they are done when every rank of the "
-                "clique has made them, and the meeting is called a " <dfn>"rendezvous"</dfn> ". " <Rule section="17.1" read_in=READ />
+                ": each rank learns the addresses of the others. Which way, the code that carries out an instruction asks for, before the "
+                "run; here you choose, to compare them. All three are collective calls: they are done when every rank of the clique "
+                "has made them, and the meeting is called a " <dfn>"rendezvous"</dfn> ". " <Rule section="17.1" read_in=READ />
             </p>
             <Predict
                 wb
@@ -190,7 +192,7 @@ mod view {
             <Figure
                 wb
                 title=RENDEZVOUS
-                caption="A column is a device with its allocations, as the module has them; what others must reach is outlined. Below is the board: a row is a meeting, with a seat for each device of its clique. Step through it, then break it."
+                caption="A column is a device with its allocations, as the module has them; what others must reach is outlined. Below is the board: a row is a meeting, with its number and its clique, and a seat for each device of it. Step through it, then break it."
                 reserve=[690, 745, 840]
                 table=MeetingTable
             >
@@ -203,21 +205,26 @@ mod view {
                 hint="Two of the ways make one thing of all the allocations. The third only tells where each of them is."
             />
             <p>
-                "The board is how ranks find each other: a place on it has the run, the kind of meeting, a number and the clique. Who "
-                "comes to another place waits for others. " <Try wb trouble="never">"A rank that never comes"</Try>
-                " leaves its cliques waiting. They would wait for ever; the figure says instead for whom. "
-                <Try wb trouble="late">"One that is late"</Try> " does no harm while it is waited for. "
+                "The board is how ranks find each other: a place on it has the run, the kind of meeting, a number and the clique. A "
+                "rank at a different place waits for ranks that never come there. " <Try wb trouble="never">"A rank that never comes"</Try>
+                " leaves its cliques waiting. What becomes of them in XLA, this page has not checked; the figure gives up after 20 turns "
+                "and says who waited in vain for whom. " <Try wb trouble="late">"One that is late"</Try>
+                " does no harm while it is waited for; " <Try wb trouble="too-late">"one that comes after that"</Try>
+                " is no better than one that never comes. "
                 <Rule section="17.2" read_in=READ />
             </p>
             <p>
-                "So all ranks must go through their requests in one order: larger cliques first, then by number. The number says how "
-                "many cliques were asked for before. A rank that " <Try wb trouble="order">"asks in another order"</Try>
+                "All ranks sort their requests the same way: larger cliques first, then those that were asked for earlier. The number on "
+                "the board is the place of a request in the order of asking, from 0; registrations are counted for each clique "
+                "instead. A rank that " <Try wb trouble="order">"asks in another order"</Try>
                 " counts differently, and stands at a place to which nobody else comes. No rank has made an error of its own, and "
                 "still none of them gets on. Nothing on one device can detect it. " <Rule section="17.1" read_in=READ />
             </p>
             <p>
                 "When all have come, they must agree. " <Try wb trouble="size">"Another size"</Try>
-                " on one rank is an error for all ranks of the clique: an object that is one for all has one size. "
+                " on one rank is an error for all ranks of the clique in which it is met: an object that is one for all has one size. The "
+                "error spreads. Devices 0 and 2 agree, and still wait in vain: in their second cliques they wait for devices 1 and 3, "
+                "which have failed. Only peer does not mind, since addresses can be told whatever the sizes. "
                 <Try wb trouble="process" way="multicast">"Another process"</Try>
                 " cannot be reached by multicast or by address, since both stop at the end of a process; "
                 <Try wb trouble="process">"registration"</Try> " goes further. " <Rule section="17.2" read_in=READ />
@@ -241,8 +248,9 @@ mod view {
                 <ReachFigure />
             </Figure>
             <p>
-                "A kernel has an address on its own device. The tables turn it into an allocation and an offset; the offset is the "
-                "same on each rank, the addresses are not. If one physical range is behind several allocations, it is registered as "
+                "What a rank has been given at the meetings, it keeps in tables, by clique and allocation: registrations, pointers, "
+                "addresses. A kernel has an address on its own device. It is turned into an allocation and an offset; the offset is "
+                "the same on each rank, the addresses are not. If one physical range is behind several allocations, it is registered as "
                 "one, and the offset counts from its beginning. A multicast object has a pointer of its own on each rank. Allocations "
                 "that nobody asked for, and devices without a common clique, are not found: that is a mistake that shows only when "
                 "the program runs. " <Rule section="17.4" read_in=READ />
@@ -362,7 +370,7 @@ mod view {
                     </label>
                 </div>
                 <p class="quiet">{move || TROUBLES[setting.get().trouble].about}</p>
-                <p class="answer" role="status" data-said="meeting">{sentence}</p>
+                <p class="answer" data-said="meeting">{sentence}</p>
                 <Scrubber
                     label="Event"
                     value=moment
@@ -504,7 +512,7 @@ mod view {
                     <li data-device=s.device.to_string()>
                         <b>{format!("Device {}: ", s.device)}</b>
                         {s.words()}
-                        {s.pointer.map(|p| view! { " = " <span class="code">{format!("{p:#x}")}</span> })}
+                        {s.pointer.map(|p| view! { "; pointer " <span class="code">{format!("{p:#x}")}</span> })}
                     </li>
                 }
             });
@@ -523,7 +531,7 @@ mod view {
         };
         view! {
             <div class="reaching" data-address=move || shown.get().map(|f| format!("{:#x}", f.address))>
-                <p class="answer" role="status" data-said="reach">{sentence}</p>
+                <p class="answer" data-said="reach">{sentence}</p>
                 <div class="choices-row">
                     <label class="field">
                         "Way"

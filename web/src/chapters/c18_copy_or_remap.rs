@@ -130,6 +130,18 @@ mod view {
             );
             Some(PuzzleResult { solved: drift == best, progress })
         };
+        // What a phrase of the prose speaks of, with the setting that it speaks of.
+        let show = move |free: usize, slice: Option<u32>| {
+            let mut next = wb.state.get_untracked();
+            for key in ["policy", "bandwidth", "free", "remap"] {
+                next.params.remove(key);
+            }
+            if free != Setting::FIRST.free {
+                next.params.insert("free".to_owned(), (free as i64).into());
+            }
+            next.selection = slice.map_or(Selection::Suggested, Selection::Value);
+            wb.set(next);
+        };
         // The slice of an allocation, by XLA's number.
         let of = move |allocation: u32| {
             Signal::derive(move || {
@@ -137,13 +149,16 @@ mod view {
                 Some(at as u32)
             })
         };
+        let third = Signal::derive(move || remapping::refused(&slices.get()?).map(|n| n as u32));
+        let largest = Callback::new(move |()| show(Setting::FIRST.free, of(0).get_untracked()));
+        let of_one_size = Callback::new(move |()| show(remapping::TIGHT, third.get_untracked()));
         view! {
             <p>
                 "A GPU can be handed a whole list of work at once. The list is recorded once and run again in each step. CUDA calls "
                 "it a graph; XLA calls it a " <dfn>"command buffer"</dfn>
                 ". The addresses are recorded with it: read here, write there. But before the next step the runtime may give the "
                 "same data other memory. The recorded list would then read and write what is no longer its own. A "
-                <dfn>"slice"</dfn> " is a piece of memory whose address was recorded. " <Rule section="16" read_in=SOURCE />
+                <dfn>"slice"</dfn> " is memory whose address was recorded; in this chapter, a whole allocation. " <Rule section="16" read_in=SOURCE />
             </p>
             <p>
                 "There are two ways out. One is to " <dfn>"remap"</dfn>
@@ -162,7 +177,7 @@ mod view {
                     [
                         "One slice would take longer to copy than to remap",
                         "All copies together would take too long",
-                        "The copies would take too much of the free memory",
+                        "All copies together would move more than a hundredth of the free memory",
                     ]
                         .map(str::to_owned)
                         .to_vec()
@@ -193,22 +208,24 @@ mod view {
             <p>
                 "The walk stops at the first slice whose copy would take longer than 8 µs, which is what a remap is taken to cost. It "
                 "also stops when all copies so far would take longer than 15 µs, or would move more than a hundredth of the free "
-                "memory. The last size that was admitted is the cutoff. " <Term wb value="the largest weight" number=of(0) />
+                "memory, there and back. The last size that was admitted is the cutoff. "
+                <Term wb value="The largest weight" number=of(0) choose=largest />
                 " is refused by the first limit. With 3 GiB free the third of "
-                <Term wb value="three weights of one size" number=of(4) />
+                <Term wb value="three weights of one size" number=third choose=of_one_size />
                 " is refused by the last one, and copied all the same: whoever asks later only compares sizes, and its size is not "
                 "over the cutoff. " <Rule section="16.1" read_in=SOURCE />
             </p>
             <p>
                 "The squares on the right were measured elsewhere, not by this page: by those who proposed the change to XLA, with "
-                "Llama 2 7B on eight MI300X, over 30 steps. They are milliseconds of a whole step of another program. Only what is "
-                "alike can be compared: off is slow, and among the cutoffs it hardly matters which. What is saved are calls to the "
-                "driver. If eight devices wait for each other's calls, at 8 µs each, then 12 ms are some 190 slices. "
+                "Llama 2 7B on eight MI300X, over 30 steps. They are milliseconds of a whole step of another program, so compare "
+                "them only with each other: off is slow, and among the cutoffs it hardly matters which. What is saved are calls to the "
+                "driver. If eight devices wait for each other's calls: 12 ms saved ÷ (8 devices × 8 µs) ≈ 190 remaps no longer made. "
                 <Rule section="16" read_in=SOURCE />
             </p>
             <p>
                 "What a remap costs can also be measured first: that is " <dfn>"calibration"</dfn>
-                ". Move the third slider and see who listens. A reviewer objected to it: a measured cutoff is another one in each "
+                ". Auto does not listen to the third slider; Auto, calibrated does. It also drops the limit of 15 µs for all copies: only "
+                "the memory bounds them, if it is known. A reviewer objected to it: a measured cutoff is another one in each "
                 "run, and so is the program's time. " <Rule section="16.1" read_in=SOURCE />
             </p>
             <p>
@@ -270,15 +287,15 @@ mod view {
                 </li>
                 <li>
                     <b>"Give set-up a flag of its own."</b>
-                    " If everything is copied there is never a range, and “is there a range?” is the wrong question. Set-up would "
-                    "replace an event for which the device may still be waiting."
+                    " If everything is copied there is never a range, and “is there a range?” is the wrong question. Set-up would run in "
+                    "each step and replace the event it made before, which the device may still be waiting for."
                 </li>
                 <li>
                     <b>"Free the shadows with their range."</b> " Nothing else owns them. What is not freed then is lost for good."
                 </li>
                 <li>
                     <b>"Use a shadow again only if it is large enough."</b>
-                    " Sizes can change from step to step. A copy into a small shadow writes over its neighbour."
+                    " If more is needed than the shadow has room for, as with a longer batch, a copy into it writes over its neighbour."
                 </li>
                 <li>
                     <b>"Go by the size alone."</b>
@@ -331,7 +348,7 @@ mod view {
                 data-cutoff=move || plan.get().map(|p| p.decision.cutoff.to_string())
                 data-reservation=move || plan.get().map(|p| p.decision.reservation.to_string())
             >
-                <p class="answer" role="status" data-said="plan">{sentence}</p>
+                <p class="answer" data-said="plan">{sentence}</p>
                 <div class="policies" role="group" aria-label="How the cutoff is found">
                     <span aria-hidden="true">"Cutoff: "</span>
                     {POLICIES
@@ -547,7 +564,7 @@ mod view {
                         said=drift
                     />
                 </Show>
-                <p class="answer" role="status" data-said="course">{sentence}</p>
+                <p class="answer" data-said="course">{sentence}</p>
                 <Scrubber
                     label="Step"
                     value=chosen

@@ -48,7 +48,7 @@ fn name(what: What) -> &'static str {
 pub fn rendezvous(meeting: &Meeting, done: usize, width: f64) -> Scene {
     let board = meeting.board(done);
     let devices = &meeting.outcome.devices;
-    let columns = Columns::new(76.0_f64.min(width * 0.26), width - 6.0, devices.len());
+    let columns = Columns::new(118.0_f64.min(width * 0.3), width - 6.0, devices.len());
     let mut scene = Scene { width, height: 0.0, marks: Vec::new() };
     let needed: Vec<usize> =
         meeting.scenario.requests.iter().flat_map(|r| r.allocations.iter().copied()).collect();
@@ -94,7 +94,12 @@ pub fn rendezvous(meeting: &Meeting, done: usize, width: f64) -> Scene {
         if board.now.0.as_ref() == Some(&row.place) {
             scene.rect(Layer::RowMark, id, (0.0, y), (width, ROW));
         }
-        let label = fit(&format!("{} {}", name(row.place.what), row.place.number), columns.left - 8.0);
+        let clique = collective::words::devices(&row.place.clique);
+        let label = format!("{} {} {clique}", name(row.place.what), row.place.number);
+        // Where there is little room: the kind by its first letter.
+        let short = format!("{}. {} {clique}", &name(row.place.what)[..1], row.place.number);
+        let label =
+            if text_width(&label) <= columns.left - 8.0 { label } else { fit(&short, columns.left - 5.0) };
         scene.text(Layer::Label, 50_000 + id, (4.0, y + 16.0), Anchor::Start, label).class = "name";
         let members: Vec<usize> =
             (0..devices.len()).filter(|n| row.place.clique.contains(&devices[*n].id)).collect();
