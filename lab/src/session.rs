@@ -57,6 +57,54 @@ pub struct Advisor {
     epoch: u32,
 }
 
+/// A search for the smallest heaps.
+pub struct SmallestHeaps {
+    search: questions::SmallestSearch,
+}
+
+impl SmallestHeaps {
+    /// Searches one heap for as long as `goes_on` says so; `false` once all is proved.
+    pub fn go_on(&mut self, goes_on: &mut dyn FnMut() -> bool, tell: Tell<'_>) -> bool {
+        let is_open = self.search.step(goes_on);
+        if let Some(widest) = self.search.found().into_iter().max_by_key(questions::Smallest::gap) {
+            let what = format!(
+                "memory space {}: at least {}, at most {}, {} between them",
+                space_name(widest.color),
+                both(widest.lower_bound),
+                both(widest.height),
+                both(widest.gap())
+            );
+            tell(Progress { stage: "Looking for the smallest heap".to_owned(), what, ..Progress::default() });
+        }
+        is_open
+    }
+
+    /// What was found, in words.
+    #[must_use]
+    pub fn found(&self) -> Answer {
+        let found = self.search.found();
+        if found.is_empty() {
+            let lines = vec!["There is no heap: nothing to pack.".to_owned()];
+            return Answer::Words(Words { title: "The smallest heap".to_owned(), lines, table: Vec::new() });
+        }
+        let name = |color| format!("Memory space {}", space_name(color));
+        let lines = found.iter().map(|h| format!("{}: {}", name(h.color), h.words())).collect();
+        let head = ["Heap", "As packed", "Best found", "At least", "Gap", "Proved"];
+        let mut table = vec![head.map(str::to_owned).to_vec()];
+        for h in &found {
+            table.push(vec![
+                name(h.color),
+                grouped(h.assigned),
+                grouped(h.height),
+                grouped(h.lower_bound),
+                grouped(h.gap()),
+                if h.proved() { "yes" } else { "no" }.to_owned(),
+            ]);
+        }
+        Answer::Words(Words { title: "The smallest heap, in bytes".to_owned(), lines, table })
+    }
+}
+
 /// An assignment with its peak.
 struct View {
     study: Study,
@@ -146,6 +194,19 @@ impl Session {
             Ask::Try(trial) => self.try_out(&trial),
             Ask::Donations => self.donations(),
             Ask::Advise => self.advise(tell),
+            Ask::Smallest { source, .. } => {
+                let mut search = match self.smallest_search(source) {
+                    Ok(search) => search,
+                    Err(why) => return Answer::Failed(why),
+                };
+                // There is no clock here: so many slices of one look at it each.
+                const SLICES: u32 = 300;
+                let mut left = SLICES;
+                while left > 0 && search.go_on(&mut || false, tell) {
+                    left -= 1;
+                }
+                search.found()
+            }
             Ask::Hands { name, tried } => self.hands(&name, tried),
             Ask::Link { sample, trial } => self.link(sample, trial),
             Ask::Keep(trial) => self.keep(trial),
@@ -656,6 +717,16 @@ impl Session {
             )
         };
         Answer::Advised { changes, tried }
+    }
+
+    /// The search for the smallest heaps, to be done slice by slice.
+    pub fn smallest_search(&self, source: Source) -> Result<SmallestHeaps, String> {
+        const NONE: &str = "This needs the program, and its text is not there.";
+        // XLA's own has no events; ours of the same program has.
+        let of = |source| self.view(source).and_then(|v| questions::SmallestSearch::new(&v.study));
+        let is_other = source == Source::Dump && self.view(Source::Ours).is_some();
+        let found = of(if is_other { Source::Ours } else { source }).ok_or(NONE)?;
+        Ok(SmallestHeaps { search: found.map_err(|e| cut_line(&e))? })
     }
 
     fn export(&self, source: Source, what: &str) -> Answer {

@@ -180,12 +180,19 @@ pub enum Ask {
         /// Whose.
         source: Source,
     },
-    /// Ends a search for what would help most with what it has found; it has no answer of its own.
+    /// Ends a search, for what would help most or the smallest heap, with what it has found; it has no answer of its own.
     Stop,
     /// What can be tried with donation.
     Donations,
     /// Which single changes would help most.
     Advise,
+    /// How small the heaps could be: an exact search, as long as it is given.
+    Smallest {
+        /// Whose assignment.
+        source: Source,
+        /// When to end with what was found.
+        seconds: u32,
+    },
     /// A file to be taken away.
     Export {
         /// Whose assignment.

@@ -1,6 +1,6 @@
 //! The worker's loop: a message in, progress and an answer out.
 
-use crate::session::Session;
+use crate::session::{Session, SmallestHeaps};
 use crate::talk::{Answer, Ask, Message, Progress, Request};
 use js_sys::{Array, Promise, Reflect, Uint8Array};
 use opening::Blob;
@@ -41,11 +41,17 @@ pub fn listen(scope: DedicatedWorkerGlobalScope) {
         let Some((Request { ticket, ask }, files)) = request(&event.data()) else { return };
         match ask {
             Ask::Stop => return stopped.set(true),
-            // The one question that may take minutes: other messages are heard between its steps.
+            // What may take minutes: other messages are heard between its steps.
             Ask::Advise => {
                 stopped.set(false);
                 let search = search(own.clone(), ticket, Rc::clone(&session), Rc::clone(&stopped));
                 return wasm_bindgen_futures::spawn_local(search);
+            }
+            Ask::Smallest { source, seconds } => {
+                stopped.set(false);
+                let found = session.borrow().smallest_search(source);
+                let pack = pack(own.clone(), ticket, found, f64::from(seconds) * 1000.0, Rc::clone(&stopped));
+                return wasm_bindgen_futures::spawn_local(pack);
             }
             _ => {}
         }
@@ -96,6 +102,32 @@ async fn search(
     let answer = match found {
         Some(search) => session.borrow().advised(search),
         None => Answer::Failed("This needs the program, and no module is chosen.".to_owned()),
+    };
+    say(&scope, &Message::Answer { ticket, answer: Box::new(answer) });
+}
+
+/// Looks for the smallest heaps, until they are proved, the time is over, or it is told to stop; so far found is the answer.
+async fn pack(
+    scope: DedicatedWorkerGlobalScope,
+    ticket: u32,
+    found: Result<SmallestHeaps, String>,
+    milliseconds: f64,
+    stopped: Rc<Cell<bool>>,
+) {
+    let end = js_sys::Date::now() + milliseconds;
+    let answer = match found {
+        Ok(mut search) => {
+            let mut tell = |progress: Progress| say(&scope, &Message::Progress { ticket, progress });
+            while !stopped.get() && js_sys::Date::now() < end {
+                let slice = end.min(js_sys::Date::now() + OFTEN);
+                if !search.go_on(&mut || js_sys::Date::now() < slice, &mut tell) {
+                    break;
+                }
+                pause(&scope).await;
+            }
+            search.found()
+        }
+        Err(why) => Answer::Failed(why),
     };
     say(&scope, &Message::Answer { ticket, answer: Box::new(answer) });
 }

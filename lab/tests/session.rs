@@ -360,6 +360,62 @@ fn what_is_advised_is_what_comes_of_it() {
     }
 }
 
+/// Values of many sizes that live across each other: simple packings do not reach the bound, and proofs take long.
+fn tangled(count: usize) -> String {
+    let mut random = 1_u64;
+    let mut next = |below: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) as usize % below
+    };
+    let mut lines =
+        vec!["HloModule tangled, is_scheduled=true".to_owned(), String::new(), "ENTRY e {".to_owned()];
+    lines.push("  c.0 = f32[4096]{0} parameter(0)".to_owned());
+    for i in 1..count {
+        let (a, b) = (i - 1, i - 1 - next(i.min(40)));
+        let size = 1024 + 97 * next(300);
+        lines.push(format!("  c.{i} = f32[{size}]{{0}} custom-call(c.{a}, c.{b}), custom_call_target=\"f\""));
+    }
+    lines.push(format!("  ROOT r = f32[16]{{0}} custom-call(c.{}), custom_call_target=\"g\"", count - 1));
+    lines.push("}".to_owned());
+    lines.join("\n")
+}
+
+#[test]
+fn the_smallest_heap_is_found_in_slices_and_whoever_stops_has_what_was_found() {
+    let (mut session, opened) = open(vec![Blob::new("a.txt", TRANSFORMER)]);
+    choose(&mut session, opened.modules[0].module);
+    let smallest = Ask::Smallest { source: Source::Ours, seconds: 10 };
+    let Answer::Words(found) = ask(&mut session, smallest.clone(), Vec::new()) else { panic!("words") };
+    assert!(found.lines[0].contains("(proved)"), "{found:?}");
+
+    let (mut session, opened) = open(vec![Blob::new("b.txt", tangled(400))]);
+    choose(&mut session, opened.modules[0].module);
+    let mut search = session.smallest_search(Source::Ours).expect("it has a heap");
+    let numbers = |search: &bufferscope_lab::session::SmallestHeaps| -> Vec<u64> {
+        let Answer::Words(found) = search.found() else { panic!("words") };
+        found.table[1][1..5]
+            .iter()
+            .map(|n| n.replace(|c: char| !c.is_ascii_digit(), "").parse().unwrap_or(u64::MAX))
+            .collect()
+    };
+    let mut before = numbers(&search);
+    let first = before.clone();
+    let mut told = String::new();
+    for _ in 0..600 {
+        if !search.go_on(&mut || false, &mut |p| told = p.what) {
+            break;
+        }
+        let now = numbers(&search);
+        let [assigned, height, bound, gap] = now[..] else { panic!("{now:?}") };
+        assert!(assigned >= height && height >= bound && gap == height - bound, "{now:?}");
+        assert!(height <= before[1] && bound >= before[2], "{before:?} {now:?}");
+        before = now;
+    }
+    eprintln!("{first:?} {before:?} {told}");
+    assert!(before != first, "{first:?} {told}: nothing came of it");
+    assert!(before[3] > 0 && told.contains("at least"), "{before:?}: this one is not proved so soon");
+}
+
 #[test]
 fn files_trees_comparisons_and_small_modules() {
     let (mut session, opened) = open(vec![Blob::new("dump.zip", LOOPS)]);

@@ -545,6 +545,52 @@ test("a search is stopped and keeps what it found; whatever else is cancelled, w
     await chosen(page);
   }));
 
+/** Values of many sizes that live across each other: a proof takes long. */
+function tangled(count) {
+  let random = 1n;
+  const next = (below) => {
+    random = (random * 6364136223846793005n + 1442695040888963407n) & 0xffffffffffffffffn;
+    return Number(random >> 33n) % below;
+  };
+  const lines = ["HloModule tangled, is_scheduled=true", "", "ENTRY e {", "  c.0 = f32[4096]{0} parameter(0)"];
+  for (let i = 1; i < count; i++) {
+    const b = i - 1 - next(Math.min(i, 40));
+    lines.push(`  c.${i} = f32[${1024 + 97 * next(300)}]{0} custom-call(c.${i - 1}, c.${b}), custom_call_target="f"`);
+  }
+  return [...lines, `  ROOT r = f32[16]{0} custom-call(c.${count - 1}), custom_call_target="g"`, "}"].join("\n");
+}
+
+test("the smallest heap: proved where it is small; where that takes long bounds are seen, and stopping keeps them", () =>
+  onLab({ width: 1280 }, async (page) => {
+    await open(page, sample("mlp_grad.txt"));
+    await chosen(page);
+    await page.getByRole("tab", { name: "Try" }).click();
+    await page.locator("#smallest").click();
+    await page.locator("#smallest-found .answer").waitFor(LONG);
+    assert.match(await page.locator("#smallest-found p").first().textContent(), /the packer takes [\d,]+ B.*optimum.*\(proved\): .*lost to packing\.$/);
+    assert.equal(await page.locator("#smallest-found tr").nth(1).locator("td").last().textContent(), "yes");
+    await open(page, { name: "tangled.txt", mimeType: "text/plain", buffer: Buffer.from(tangled(400)) });
+    await page.waitForFunction(() => /tangled/.test(document.getElementById("bench-title")?.textContent ?? ""), undefined, LONG);
+    await chosen(page);
+    await page.getByRole("tab", { name: "Try" }).click();
+    await page.locator("#smallest-time").selectOption("60");
+    await page.locator("#smallest").click();
+    await page.locator(".busy [role=status]").filter({ hasText: /at least [\d,]+ B.*, at most [\d,]+ B.* between them/ }).waitFor(LONG);
+    await page.getByRole("button", { name: "Stop, and keep what was found" }).click();
+    await page.locator("#smallest-found .answer").waitFor({ timeout: 20_000 });
+    const cells = await page.locator("#smallest-found tr").nth(1).locator("td").allTextContents();
+    const [packed, height, bound, gap] = cells.slice(1, 5).map((c) => Number(c.replaceAll(/\D/g, "")));
+    assert.ok(packed >= height && height > bound && gap === height - bound, cells.join(" "));
+    assert.equal(cells[5], "no");
+    await expectAccessible(page);
+    // The same worker goes on, and its time ends it as well.
+    await page.locator("#smallest-time").selectOption("2");
+    await page.locator("#smallest").click();
+    await page.locator("#cancel").waitFor();
+    await page.locator("#cancel").waitFor({ state: "detached", timeout: 20_000 });
+    assert.match(await page.locator("#smallest-found p").first().textContent(), /at least [\d,]+ B.*, at most .*\(not proved\)/);
+  }));
+
 test("donations are tried, and what would help most is found", () =>
   onLab({}, async (page) => {
     await open(page, sample("donation_swap.txt"));

@@ -1,6 +1,6 @@
 //! The exact optimum against a search that tries every order.
 
-use packing::optimum::{Item, Limits, Outcome, Problem, ProblemError, solve};
+use packing::optimum::{Item, Limits, Outcome, Problem, ProblemError, Solver, solve};
 use proptest::prelude::*;
 use std::ops::ControlFlow;
 
@@ -97,6 +97,18 @@ proptest! {
     #[test]
     fn nine_items_are_solved_as_by_brute_force(problem in problem(9)) {
         prop_assert_eq!(solved(&problem, &Limits::default()).height, brute_force(&problem));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn in_the_least_slices_it_comes_to_the_same(problem in problem(40), nodes in 0_u64..3000) {
+        let limits = Limits { nodes: Some(nodes), ..Limits::default() };
+        let mut solver = Solver::new(&problem, limits.clone()).expect("a sound problem");
+        while solver.go_on(&mut |_| ControlFlow::Break(())) {}
+        prop_assert_eq!(solver.outcome(), solved(&problem, &limits));
     }
 }
 

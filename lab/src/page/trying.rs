@@ -1,7 +1,8 @@
 //! What would change it: edits of the reader's own module, each run again, and what would help most.
 
+use super::panes::InWords;
 use super::state::Lab;
-use crate::talk::{Answer, Ask, Edit, RoomLine, Tried};
+use crate::talk::{Answer, Ask, Edit, RoomLine, Tried, Words};
 use assigner::words::{both, difference, grouped};
 use leptos::prelude::*;
 use std::sync::Arc;
@@ -272,6 +273,7 @@ pub fn TryPane(lab: Lab) -> impl IntoView {
                 </select>
             </span>
         </div>
+        <SmallestHeap lab />
         <h3>"What would help most"</h3>
         <p class="small quiet">
             "Single changes are tried, the most promising first, each with the program run again and checked: donations, orders of instructions, copies, outputs."
@@ -308,6 +310,85 @@ pub fn TryPane(lab: Lab) -> impl IntoView {
                     }
                 })
         }}
+    }
+}
+
+/// How small the heaps could be, by an exact search with a limit of time.
+#[component]
+fn SmallestHeap(lab: Lab) -> impl IntoView {
+    let seconds = RwSignal::new(10u32);
+    let answer = RwSignal::new(None::<Result<Words, String>>);
+    // What was found is of one assignment; another one has its own.
+    let looked_at = StoredValue::new(0u32);
+    Effect::new(move |_| {
+        lab.source.track();
+        lab.tried.track();
+        looked_at.update_value(|n| *n += 1);
+        answer.set(None);
+    });
+    let find = move |_| {
+        lab.link.progress.set(Some(crate::talk::Progress {
+            stage: "Looking for the smallest heap".to_owned(),
+            ..crate::talk::Progress::default()
+        }));
+        lab.searching.set(Some(true));
+        let ask = Ask::Smallest { source: lab.source.get_untracked(), seconds: seconds.get_untracked() };
+        let asked_of = looked_at.get_value();
+        lab.link.ask(ask, move |said| {
+            lab.searching.set(None);
+            match said {
+                _ if looked_at.try_get_value() != Some(asked_of) => {}
+                Answer::Words(words) => {
+                    lab.announced.set(words.lines.first().cloned().unwrap_or_default());
+                    answer.set(Some(Ok(words)));
+                }
+                Answer::Failed(why) => answer.set(Some(Err(why))),
+                _ => {}
+            }
+        });
+    };
+    view! {
+        <h3>"The smallest heap"</h3>
+        <p class="small quiet">
+            "The packer places one value after the other and takes none back. An exact search says how much is lost by that: it ends with a proof, or with what it has found when its time is over or it is stopped."
+        </p>
+        <div class="filters">
+            <span class="field">
+                <label for="smallest-time">"For at most"</label>
+                <select
+                    id="smallest-time"
+                    on:change=move |e| seconds.set(event_target_value(&e).parse().unwrap_or(10))
+                >
+                    {[2u32, 10, 60]
+                        .map(|s| {
+                            view! {
+                                <option value=s.to_string() selected=s == 10>
+                                    {format!("{s} seconds")}
+                                </option>
+                            }
+                        })
+                        .collect_view()}
+                </select>
+            </span>
+            <button
+                type="button"
+                id="smallest"
+                disabled=move || lab.searching.get().is_some()
+                on:click=find
+            >
+                "Find the smallest heap"
+            </button>
+        </div>
+        <div id="smallest-found">
+            {move || {
+                answer
+                    .get()
+                    .map(|a| match a {
+                        Ok(words) => view! { <InWords words /> }.into_any(),
+                        Err(why) => view! { <p class="problem" role="alert">{why}</p> }.into_any(),
+                    })
+            }}
+        </div>
     }
 }
 

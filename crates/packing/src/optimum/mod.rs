@@ -298,6 +298,8 @@ struct Known {
     views: Vec<View>,
     height: u64,
     runs: u64,
+    /// The view whose run was stopped, and what it looked for.
+    under_way: Option<(usize, u64)>,
 }
 
 impl Known {
@@ -307,10 +309,10 @@ impl Known {
         if piece.items.len() <= MOST_NEAR {
             views.insert(1, view(Kind::Near));
         }
-        Self { piece, views, height, runs: 0 }
+        Self { piece, views, height, runs: 0, under_way: None }
     }
 
-    /// Looks for a packing of at most `target` bytes in one of the views; they take turns.
+    /// Looks for a packing of at most `target` bytes in one of the views; they take turns. A run that was stopped goes on.
     fn search(
         &mut self,
         target: u64,
@@ -319,6 +321,36 @@ impl Known {
         limit: Option<u64>,
         tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Answer {
+        let last = self.views.len() - 1;
+        let (at, answer) = match self.under_way.take() {
+            Some((at, _)) => (at, self.views[at].go_on(nodes, tick)),
+            None => self.begin(target, unit, nodes, limit, tick),
+        };
+        let View { made: Some((contracted, _)), never, .. } = &mut self.views[at] else { return answer };
+        match answer {
+            Answer::Fits(found) => Answer::Fits(contracted.expand(self.piece.items.len(), &found)),
+            Answer::Never if at < last => {
+                // They may fit apart.
+                *never = Some(target);
+                Answer::OutOfNodes
+            }
+            Answer::Stopped => {
+                self.under_way = Some((at, target));
+                Answer::Stopped
+            }
+            answer => answer,
+        }
+    }
+
+    /// Begins a run in the view whose turn it is.
+    fn begin(
+        &mut self,
+        target: u64,
+        unit: u64,
+        nodes: &mut u64,
+        limit: Option<u64>,
+        tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> (usize, Answer) {
         let last = self.views.len() - 1;
         let mut at = (self.runs % self.views.len() as u64) as usize;
         self.runs += 1;
@@ -350,14 +382,15 @@ impl Known {
         // The block without its padding must end below the target.
         let highest = |b: &contract::Block| ((target + b.padding) / unit) as Unit - b.size;
         let highest: Vec<Unit> = contracted.blocks().map(highest).collect();
-        match search.run(&highest, budget, nodes, tick) {
-            Answer::Fits(found) => Answer::Fits(contracted.expand(self.piece.items.len(), &found)),
-            Answer::Never if at < last => {
-                // They may fit apart.
-                self.views[at].never = Some(target);
-                Answer::OutOfNodes
-            }
-            answer => answer,
+        (at, search.run(&highest, budget, nodes, tick))
+    }
+}
+
+impl View {
+    fn go_on(&mut self, nodes: &mut u64, tick: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Answer {
+        match &mut self.made {
+            Some((_, search)) => search.go_on(nodes, tick),
+            None => Answer::OutOfNodes,
         }
     }
 }
@@ -374,91 +407,166 @@ pub fn solve(
     limits: &Limits,
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Outcome, ProblemError> {
-    problem.check()?;
-    let problem = &problem.normal();
-    let packings = greedy::packings(problem);
-    // A place beside the living ones is 0; and no item is higher than all.
-    let mut floor = problem.items.iter().map(|i| i.size).max().unwrap_or(0);
-    let best = |offsets: &Vec<u64>| problem.height(offsets).unwrap_or(u64::MAX);
-    let mut offsets = packings.iter().min_by_key(|o| best(o)).cloned().unwrap_or_default();
-    let Some(cut) = pieces(problem) else {
+    let mut solver = Solver::new(problem, limits.clone())?;
+    solver.go_on(progress);
+    Ok(solver.outcome())
+}
+
+/// The search of [`solve`], to be done in slices: what is stopped goes on where it was.
+pub struct Solver {
+    problem: Problem,
+    limits: Limits,
+    offsets: Vec<u64>,
+    unit: u64,
+    known: Vec<Known>,
+    /// The piece whose turn it is; past the last one a round is over.
+    at: usize,
+    round: u64,
+    /// Was the caller told of this round, and broke it off? It then begins without asking again.
+    is_told: bool,
+    /// No packing is smaller than this, in bytes.
+    floor: u64,
+    /// Height in bytes of the packing, where nothing can be searched.
+    unsearched: Option<u64>,
+    nodes: u64,
+}
+
+impl Solver {
+    /// Begins with the best of some simple packings and a bound.
+    ///
+    /// # Errors
+    /// As [`solve`].
+    pub fn new(problem: &Problem, limits: Limits) -> Result<Self, ProblemError> {
+        problem.check()?;
+        let problem = problem.normal();
+        let packings = greedy::packings(&problem);
+        let best = |offsets: &Vec<u64>| problem.height(offsets).unwrap_or(u64::MAX);
+        let offsets = packings.iter().min_by_key(|o| best(o)).cloned().unwrap_or_default();
         let height = best(&offsets);
-        return Ok(Outcome { height, lower_bound: floor, offsets, nodes: 0 });
-    };
-    let unit = cut.unit;
-    let mut known: Vec<Known> = Vec::new();
-    for piece in cut.pieces {
-        let height_in = |offsets: &[u64]| -> u64 {
-            let ends = piece.items.iter().map(|i| offsets[*i as usize] + problem.items[*i as usize].size);
-            ends.max().unwrap_or(0)
+        // A place beside the living ones is 0; and no item is higher than all.
+        let floor = problem.items.iter().map(|i| i.size).max().unwrap_or(0);
+        let cut = pieces(&problem);
+        let mut out = Self {
+            problem,
+            limits,
+            offsets,
+            unit: 1,
+            known: Vec::new(),
+            at: 0,
+            round: 0,
+            is_told: false,
+            floor,
+            unsearched: None,
+            nodes: 0,
         };
-        // Each piece takes the best of all packings.
-        if let Some(from) = packings.iter().min_by_key(|o| height_in(o)) {
-            for i in &piece.items {
-                offsets[*i as usize] = from[*i as usize];
+        let Some(cut) = cut else {
+            out.unsearched = Some(height);
+            return Ok(out);
+        };
+        out.unit = cut.unit;
+        let items = &out.problem.items;
+        for piece in cut.pieces {
+            let height_in = |offsets: &[u64]| -> u64 {
+                let ends = piece.items.iter().map(|i| offsets[*i as usize] + items[*i as usize].size);
+                ends.max().unwrap_or(0)
+            };
+            // Each piece takes the best of all packings.
+            if let Some(from) = packings.iter().min_by_key(|o| height_in(o)) {
+                for i in &piece.items {
+                    out.offsets[*i as usize] = from[*i as usize];
+                }
+            }
+            let height = height_in(&out.offsets);
+            out.floor = out.floor.max(piece.lower_bound);
+            out.known.push(Known::new(piece, height));
+        }
+        out.at = out.known.len();
+        for (item, offset) in out.problem.items.iter().zip(&mut out.offsets) {
+            if item.size == 0 || item.runs.is_empty() {
+                *offset = 0;
             }
         }
-        let height = height_in(&offsets);
-        floor = floor.max(piece.lower_bound);
-        known.push(Known::new(piece, height));
+        Ok(out)
     }
-    for (i, item) in problem.items.iter().enumerate() {
-        if item.size == 0 || item.runs.is_empty() {
-            offsets[i] = 0;
+
+    /// How far it has come.
+    #[must_use]
+    pub fn now(&self) -> Progress {
+        let highest = || self.known.iter().map(|k| k.height).max().unwrap_or(0).max(self.floor);
+        Progress {
+            height: self.unsearched.unwrap_or_else(highest),
+            lower_bound: self.floor,
+            nodes: self.nodes,
         }
     }
-    let mut nodes = 0;
-    let mut round = 0_u64;
-    loop {
-        let ceiling = known.iter().map(|k| k.height).max().unwrap_or(0).max(floor);
-        let now = Progress { height: ceiling, lower_bound: floor, nodes };
-        let enough = limits.capacity.map_or(floor, |c| c.max(floor));
-        let is_over = ceiling <= enough
-            || limits.capacity.is_some_and(|c| floor > c)
-            || limits.nodes.is_some_and(|n| nodes >= n);
-        if progress(&now).is_break() || is_over {
-            return Ok(Outcome { height: ceiling, lower_bound: floor, offsets, nodes });
+
+    /// What was found so far.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        let Progress { height, lower_bound, nodes } = self.now();
+        Outcome { height, lower_bound, offsets: self.offsets.clone(), nodes }
+    }
+
+    fn is_out_of_nodes(&self) -> bool {
+        self.limits.nodes.is_some_and(|n| self.nodes >= n)
+    }
+
+    /// Searches until `progress`, called as by [`solve`], breaks it off, or to the end. Is there more to be done?
+    pub fn go_on(&mut self, progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> bool {
+        if self.unsearched.is_some() {
+            return false;
         }
-        round += 1;
-        let mut is_stopped = false;
-        let mut is_idle = true;
-        for k in known.iter_mut().filter(|k| k.height > enough && k.piece.items.len() <= MOST_ITEMS) {
-            is_idle = false;
+        loop {
+            let now = self.now();
+            let enough = self.limits.capacity.map_or(self.floor, |c| c.max(self.floor));
+            let is_open = |k: &Known| k.height > enough && k.piece.items.len() <= MOST_ITEMS;
+            if self.at == self.known.len() {
+                let is_over = now.height <= enough
+                    || self.limits.capacity.is_some_and(|c| self.floor > c)
+                    || self.is_out_of_nodes();
+                let is_stopped = !std::mem::take(&mut self.is_told) && progress(&now).is_break();
+                if is_over || !self.known.iter().any(is_open) {
+                    return false;
+                }
+                if is_stopped {
+                    self.is_told = true;
+                    return true;
+                }
+                self.round += 1;
+                self.at = 0;
+            }
+            let k = &mut self.known[self.at];
+            let is_searched = is_open(k);
             // The bound is reached more often than not; every other time half of the way is asked for.
-            let target = match limits.capacity {
-                Some(capacity) => capacity,
-                None if round % 2 == 1 => floor,
-                None => floor + (k.height - floor) / 2,
+            let target = match (k.under_way, self.limits.capacity) {
+                (Some((_, target)), _) | (None, Some(target)) => target,
+                (None, None) if self.round % 2 == 1 => self.floor,
+                (None, None) => self.floor + k.height.saturating_sub(self.floor) / 2,
             };
-            if k.height <= target {
+            if !is_searched || k.height <= target {
+                self.at += 1;
                 continue;
             }
-            let mut tick = |nodes| progress(&Progress { height: ceiling, lower_bound: floor, nodes });
-            match k.search(target, unit, &mut nodes, limits.nodes, &mut tick) {
+            let mut tick = |nodes| progress(&Progress { nodes, ..now });
+            match k.search(target, self.unit, &mut self.nodes, self.limits.nodes, &mut tick) {
                 Answer::Fits(found) => {
                     k.height = 0;
                     for (i, place) in k.piece.items.iter().zip(&found) {
                         let i = *i as usize;
-                        offsets[i] = *place as u64 * unit;
-                        k.height = k.height.max(offsets[i] + problem.items[i].size);
+                        self.offsets[i] = *place as u64 * self.unit;
+                        k.height = k.height.max(self.offsets[i] + self.problem.items[i].size);
                     }
                 }
                 Answer::Never => {
                     // The next height that a packing can have: an item's size on a multiple of the unit.
-                    let sizes = k.piece.items.iter().map(|i| problem.items[*i as usize].size);
-                    let next = |s: u64| s + (target + 1 - s).next_multiple_of(unit);
-                    floor = floor.max(sizes.map(next).min().unwrap_or(target + 1));
+                    let sizes = k.piece.items.iter().map(|i| self.problem.items[*i as usize].size);
+                    let next = |s: u64| s + (target + 1 - s).next_multiple_of(self.unit);
+                    self.floor = self.floor.max(sizes.map(next).min().unwrap_or(target + 1));
                 }
                 Answer::OutOfNodes => {}
-                Answer::Stopped => is_stopped = true,
+                Answer::Stopped => return true,
             }
-            if is_stopped || limits.nodes.is_some_and(|n| nodes >= n) {
-                break;
-            }
-        }
-        if is_stopped || is_idle {
-            let ceiling = known.iter().map(|k| k.height).max().unwrap_or(0).max(floor);
-            return Ok(Outcome { height: ceiling, lower_bound: floor, offsets, nodes });
+            self.at = if self.is_out_of_nodes() { self.known.len() } else { self.at + 1 };
         }
     }
 }

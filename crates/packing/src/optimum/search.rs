@@ -124,6 +124,10 @@ pub(super) struct Search {
     /// How often it was this item for which no place was left.
     failures: Vec<f64>,
     scratch: Vec<(Unit, Unit)>,
+    /// Branches left of this run.
+    left: u64,
+    /// Is the last branch worth to be followed?
+    alive: bool,
 }
 
 struct Failed;
@@ -213,6 +217,8 @@ impl Search {
             steps: 0,
             failures: vec![0.0; count],
             scratch: Vec::new(),
+            left: 0,
+            alive: false,
         }
     }
 
@@ -224,22 +230,27 @@ impl Search {
         used: &mut u64,
         tick: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Answer {
-        let mut left = nodes;
+        self.left = nodes;
+        self.alive = self.reset(highest).is_ok() && self.propagate().is_ok();
+        self.go_on(used, tick)
+    }
+
+    /// Goes on with a run that was stopped, as if it had not been.
+    pub(super) fn go_on(&mut self, used: &mut u64, tick: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Answer {
         let mut next_tick = self.steps + STEPS_A_TICK;
-        let mut alive = self.reset(highest).is_ok() && self.propagate().is_ok();
         loop {
-            if alive {
-                if left == 0 {
+            if self.alive {
+                if self.left == 0 {
                     return Answer::OutOfNodes;
                 }
-                left -= 1;
-                *used += 1;
                 if self.steps >= next_tick {
                     next_tick = self.steps + STEPS_A_TICK;
                     if tick(*used).is_break() {
                         return Answer::Stopped;
                     }
                 }
+                self.left -= 1;
+                *used += 1;
                 if !self.branch() {
                     return Answer::Fits(self.low.clone());
                 }
@@ -252,8 +263,8 @@ impl Search {
                 frame.next += 1;
                 self.undo(trail);
                 if let Some(item) = candidate {
-                    alive = self.place(section, item, is_top).is_ok() && self.propagate().is_ok();
-                    if !alive {
+                    self.alive = self.place(section, item, is_top).is_ok() && self.propagate().is_ok();
+                    if !self.alive {
                         self.forget();
                     }
                     break;
