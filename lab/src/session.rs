@@ -89,11 +89,11 @@ impl SmallestHeaps {
         }
         let name = |color| format!("Memory space {}", space_name(color));
         let lines = found.iter().map(|h| format!("{}: {}", name(h.color), h.words())).collect();
-        let head = ["Heap", "As packed", "Best found", "At least", "Gap", "Proved"];
+        let head = ["Memory space", "As packed", "Best found", "At least", "Gap", "Proved"];
         let mut table = vec![head.map(str::to_owned).to_vec()];
         for h in &found {
             table.push(vec![
-                name(h.color),
+                space_name(h.color),
                 grouped(h.assigned),
                 grouped(h.height),
                 grouped(h.lower_bound),
