@@ -94,9 +94,8 @@ impl SmallestSearch {
             return false;
         };
         let (_, _, solver, is_open) = &mut self.heaps[next];
-        *is_open = solver.go_on(&mut |_| match goes_on() {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        *is_open = solver.go_on(&mut |_| {
+            if goes_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         self.at = next + 1;
         self.heaps.iter().any(|h| h.3)
