@@ -582,7 +582,7 @@ mod view {
                                 wb.set(next);
                             }
                         />
-                        "one physical range behind all"
+                        "one physical range behind all (only symmetric goes by it)"
                     </label>
                 </div>
                 <div class="percent">

@@ -163,7 +163,8 @@ mod view {
             <p>
                 "There are two ways out. One is to " <dfn>"remap"</dfn>
                 ": reserve a range of virtual addresses, record those, and before each step make them show the memory that the "
-                "slice has now. That is a call to the driver. It costs about the same for four bytes as for a gigabyte. The other is "
+                "slice has now. That is a call to the driver. It costs about the same for four bytes as for a gigabyte. For each "
+                "slice the addresses are rounded up, here to 2 MiB, so more are reserved than the slices have bytes. The other is "
                 "to " <dfn>"copy"</dfn> ": give the slice a second buffer that never moves, its " <dfn>"shadow"</dfn>
                 ", copy the slice there before the work and back after it. That costs more the larger the slice is, since each byte "
                 "moves twice. So small slices should be copied and large ones remapped. The size between the two is the "
