@@ -34,7 +34,7 @@ pub(crate) struct ModuleArguments {
     #[arg(long, value_name = "GENERATION")]
     tpu: Option<Generation>,
     /// Use this alignment for every colour
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = alignment)]
     alignment: Option<u64>,
     /// Take the module as if it had no schedule: only dependencies say what comes before what
     #[arg(long)]
@@ -42,6 +42,12 @@ pub(crate) struct ModuleArguments {
     /// Run copy insertion first: for modules as they are before it
     #[arg(long)]
     insert_copies: bool,
+}
+
+/// An alignment on the command line.
+pub(crate) fn alignment(text: &str) -> Result<u64, String> {
+    let bytes = text.parse().map_err(|_| "expected a power of two".to_owned())?;
+    questions::alignment(bytes)
 }
 
 /// What shapes the assignment itself.
@@ -161,6 +167,11 @@ impl ModuleArguments {
     /// The alignment that is to hold for everything.
     pub(crate) fn alignment(&self) -> Option<u64> {
         self.alignment
+    }
+
+    /// Is the module to be taken as if it had no schedule?
+    pub(crate) fn is_without_schedule(&self) -> bool {
+        self.no_schedule
     }
 
     /// Is it a folder or an archive rather than one file?

@@ -187,3 +187,56 @@ fn folders_are_checked_and_tried() {
         assert!(status == 2 && err.contains(says), "{option} {text}: {err}");
     }
 }
+
+/// One rule for alignments, whatever the command: what could overflow a size is refused before anything is run.
+#[test]
+fn alignments_are_powers_of_two_and_small_enough() {
+    let module = temporary(
+        "aligned.txt",
+        "HloModule m, is_scheduled=true\n\nENTRY main {\n  x = f32[1024]{0} parameter(0)\n  a = f32[1024]{0} reverse(x), dimensions={0}\n  ROOT b = f32[4]{0} custom-call(a), custom_call_target=\"f\"\n}\n",
+    );
+    let path = module.display().to_string();
+    for bad in ["0", "3", "4611686018427387904", "9223372036854775808", "99999999999999999999", "-1"] {
+        let option = format!("--alignment={bad}");
+        for command in ["peak", "assign", "optimum", "advise", "donation", "budget", "decisions", "try"] {
+            let (out, said, status) = run(&[command, &path, &option], None);
+            assert_eq!(status, 2, "{command} {bad}: {out}{said}");
+            assert!(said.contains("expected a power of two"), "{command} {bad}: {said}");
+        }
+        let (_, said, status) = run(&["diff", &path, &path, &option], None);
+        assert!(status == 2 && said.contains("power of two"), "{bad}: {said}");
+        let (_, said, status) = run(&["try", &path, &format!("--align={bad}")], None);
+        assert!(status == 2 && said.contains("power of two"), "{bad}: {said}");
+    }
+    for good in ["1", "64", "1073741824"] {
+        assert_eq!(run(&["peak", &path, "--alignment", good], None).2, 0, "{good}");
+        assert_eq!(run(&["assign", &path, "--alignment", good], None).2, 0, "{good}");
+        assert_eq!(run(&["try", &path, "--align", good], None).2, 0, "{good}");
+    }
+    std::fs::remove_file(module).expect("the file goes");
+}
+
+#[test]
+fn edits_are_asked_of_what_the_edits_before_have_made() {
+    let module = temporary(
+        "donated.txt",
+        "HloModule don, is_scheduled=true\n\nENTRY main {\n  x = f32[64]{0} parameter(0)\n  y = f32[64]{0} parameter(1)\n  a = f32[64]{0} negate(x)\n  b = f32[64]{0} negate(y)\n  ROOT t = (f32[64]{0}, f32[64]{0}) tuple(a, b)\n}\n",
+    );
+    let path = module.display().to_string();
+    let (out, said, status) = run(&["try", &path, "--donate", "0", "--donate", "1"], None);
+    assert_eq!(status, 0, "{out}{said}");
+    assert!(out.contains("argument 0 is donated to output {0}"), "{out}");
+    assert!(out.contains("argument 1 is donated to output {1}"), "{out}");
+    for (arguments, says) in [
+        (["--donate", "7"], "the program has 2, numbered from 0"),
+        (["--donate", "0{3}"], "an array of argument 0: there is none at this index"),
+        (["--move", "a:"], "--move: a:, expected NAME:STEP"),
+        (["--range", "a:0-99999"], "the program ends there"),
+    ] {
+        let (out, said, status) = run(&["try", &path, arguments[0], arguments[1]], None);
+        assert!(status == 2 && said.contains(says), "{arguments:?}: {out}{said}");
+    }
+    let (_, said, status) = run(&["try", &path, "--no-schedule"], None);
+    assert!(status == 2 && said.contains("edits are of steps"), "{said}");
+    std::fs::remove_file(module).expect("the file goes");
+}

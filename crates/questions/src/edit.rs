@@ -8,6 +8,7 @@ use analysis::{Facts, Orders, Target};
 use assigner::words::{bytes, list};
 use hlo::{AliasKind, ComputationId, InstructionId, Module, Opcode, ShapeIndex};
 use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 /// One edit. Steps are those of the program's clock when its turn comes.
@@ -44,7 +45,7 @@ pub enum Edit {
     DropRead {
         /// The instruction.
         reader: String,
-        /// Which operand, from 0.
+        /// Which operand, from 0, as the program has them before any edit.
         operand: u32,
     },
     /// An argument is donated to an output.
@@ -89,6 +90,20 @@ pub enum Edit {
     },
 }
 
+/// The largest alignment that can be asked for, in bytes: 1 GiB. Sizes rounded up to it cannot overflow.
+const MOST_ALIGNMENT: u64 = 1 << 30;
+
+/// An alignment in bytes that somebody asks for.
+///
+/// # Errors
+/// If it is no power of two, or above 1 GiB.
+pub fn alignment(bytes: u64) -> Result<u64, String> {
+    if bytes.is_power_of_two() && bytes <= MOST_ALIGNMENT {
+        return Ok(bytes);
+    }
+    Err(format!("An alignment of {bytes}, expected a power of two from 1 to {MOST_ALIGNMENT}."))
+}
+
 /// Names in sentences: a module may name things as long as it likes.
 fn cut(text: &str) -> String {
     const MOST: usize = 160;
@@ -107,6 +122,36 @@ fn argument(parameter: u32, at: &[u32]) -> String {
     if at.is_empty() { format!("argument {parameter}") } else { format!("argument {parameter}{}", index(at)) }
 }
 
+/// A read that was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// The instruction.
+    pub reader: String,
+    /// Which operand it was before any edit.
+    pub operand: u32,
+    /// Is there one operand less? Otherwise another stands in its place.
+    pub is_gone: bool,
+}
+
+/// Which operand a reader has now for the one that it had before any edit; `None` if that read was left out.
+fn operand_now(dropped: &[Dropped], reader: &str, operand: u32) -> Option<u32> {
+    let own = || dropped.iter().filter(|d| d.reader == reader);
+    if own().any(|d| d.operand == operand) {
+        return None;
+    }
+    let gone = own().filter(|d| d.is_gone && d.operand < operand).count();
+    Some(operand - gone as u32)
+}
+
+/// The other way; `None` if it stands in for one that was left out.
+fn operand_before(dropped: &[Dropped], reader: &str, operand: u32) -> Option<u32> {
+    let own = || dropped.iter().filter(|d| d.reader == reader);
+    let mut gone: Vec<u32> = own().filter(|d| d.is_gone).map(|d| d.operand).collect();
+    gone.sort_unstable();
+    let before = gone.iter().fold(operand, |at, g| if *g <= at { at + 1 } else { at });
+    (!own().any(|d| d.operand == before)).then_some(before)
+}
+
 /// How the program is made and run, beside its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Run {
@@ -116,6 +161,8 @@ pub(crate) struct Run {
     pub(crate) alignment: Option<u64>,
     /// Another packer.
     pub(crate) algorithm: Option<packing::Algorithm>,
+    /// The reads that were left out.
+    pub(crate) dropped: Vec<Dropped>,
 }
 
 impl Edit {
@@ -134,10 +181,7 @@ impl Edit {
                 return Ok((None, format!("{} is wanted from step {start} to step {end}", cut(name))));
             }
             Edit::Alignment { bytes: n } => {
-                if !n.is_power_of_two() {
-                    return Err(format!("An alignment of {n}, expected a power of two."));
-                }
-                run.alignment = Some(*n);
+                run.alignment = Some(alignment(*n)?);
                 return Ok((None, format!("everything is aligned to {}", bytes(*n))));
             }
             Edit::Algorithm { name } => {
@@ -177,7 +221,18 @@ impl Edit {
             }
             Edit::DropRead { reader, operand } => {
                 let id = find(&module, reader)?;
-                drop_read(&mut module, &program.facts, id, *operand)?
+                let reader = module.name_of(id).to_owned();
+                let now = operand_now(&run.dropped, &reader, *operand).ok_or_else(|| {
+                    format!(
+                        "{} does not read its operand {operand} any more: that read is left out already.",
+                        cut(&reader)
+                    )
+                })?;
+                let count = module.operands(id).len();
+                let words = drop_read(&mut module, &program.facts, id, now, *operand)?;
+                let is_gone = module.operands(id).len() < count;
+                run.dropped.push(Dropped { reader, operand: *operand, is_gone });
+                words
             }
             Edit::Donate { parameter, index: at, output } => {
                 let donor = module
@@ -323,9 +378,67 @@ fn write_aliases(module: &mut Module) {
 /// The module with the copies that it needs.
 fn with_copies(module: &Module, target: &Target) -> Result<Module, String> {
     let orders = Orders::guess(module, target);
-    copy_insertion::insert_copies(module, &orders, target, copy_insertion::Options::default())
-        .map(|o| o.module)
-        .map_err(|e| e.describe(module))
+    let made = copy_insertion::insert_copies(module, &orders, target, copy_insertion::Options::default())
+        .map_err(|e| e.describe(module))?;
+    Ok(in_schedule(module, made))
+}
+
+/// The pass leaves a module without a schedule. Here the one that the module had stays: each instruction keeps its place, a
+/// copy that stands in for one of the module's takes that one's place and name, and a new one runs right before the first
+/// that waits for it. Where nothing was put in or taken out, the module stays what it was.
+fn in_schedule(before: &Module, made: copy_insertion::Outcome) -> Module {
+    let mut module = made.module;
+    for copy in &made.copies {
+        let (Some(stands), Some(old)) = (copy.stands_as, copy.in_place_of.first()) else { continue };
+        let name = before.name_of(*old).to_owned();
+        if !module.instruction_ids().any(|i| module.name_of(i) == name) {
+            module.instructions[stands.index()].name = module.add_text(&name);
+        }
+    }
+    let place: HashMap<&str, usize> = before
+        .computations
+        .iter()
+        .flat_map(|c| c.instructions.iter().enumerate())
+        .map(|(at, i)| (before.name_of(*i), at))
+        .collect();
+    let of = |module: &Module, i: InstructionId| place.get(module.name_of(i)).copied();
+    let reads = |m: &Module| -> HashMap<String, Vec<String>> {
+        let names = |i: InstructionId| m.operands(i).iter().map(|o| m.name_of(*o).to_owned()).collect();
+        let all = m.computations.iter().flat_map(|c| &c.instructions);
+        all.map(|i| (m.name_of(*i).to_owned(), names(*i))).collect()
+    };
+    let is_same = reads(&module) == reads(before);
+    if is_same {
+        return before.clone();
+    }
+    for c in module.computation_ids() {
+        let mut wanted = module.computation(c).instructions.clone();
+        wanted.sort_by_key(|i| of(&module, *i).unwrap_or(usize::MAX));
+        let mut placed: HashSet<InstructionId> = HashSet::new();
+        let mut order = Vec::with_capacity(wanted.len());
+        for id in wanted {
+            let mut stack = vec![(id, false)];
+            while let Some((i, is_ready)) = stack.pop() {
+                if placed.contains(&i) {
+                    continue;
+                }
+                if is_ready {
+                    placed.insert(i);
+                    order.push(i);
+                    continue;
+                }
+                stack.push((i, true));
+                let waits_for = module.control_predecessors(i).iter().chain(module.operands(i)).rev();
+                stack.extend(waits_for.filter(|w| !placed.contains(w)).map(|w| (*w, false)));
+            }
+        }
+        module.computations[c.index()].instructions = order;
+    }
+    if before.is_scheduled {
+        module.is_scheduled = true;
+        set_header(&mut module, "is_scheduled", "true");
+    }
+    module
 }
 
 /// Where an instruction may run without coming before what it waits for or behind what waits for it.
@@ -442,7 +555,7 @@ impl Room {
 pub struct ReadOf {
     /// Who reads.
     pub reader: InstructionId,
-    /// Which operand of it.
+    /// Which operand of it, as the program has them before any edit.
     pub operand: u32,
 }
 
@@ -457,7 +570,10 @@ pub fn droppable_reads(program: &Program, value: analysis::ValueId) -> Vec<ReadO
         .iter()
         .filter(|u| program.facts.clock.time(u.user).is_some())
         .filter(|u| refusal(module, u.user).is_none())
-        .map(|u| ReadOf { reader: u.user, operand: u.operand })
+        .filter_map(|u| {
+            let operand = operand_before(&program.dropped, module.name_of(u.user), u.operand)?;
+            Some(ReadOf { reader: u.user, operand })
+        })
         .collect();
     out.sort_by_key(|r| (program.facts.clock.time(r.reader), r.operand));
     out.dedup();
@@ -501,15 +617,22 @@ fn refusal(module: &Module, id: InstructionId) -> Option<&'static str> {
     }
 }
 
-/// The instruction without one of its operands; what nobody reads then is not computed.
-fn drop_read(module: &mut Module, facts: &Facts, id: InstructionId, operand: u32) -> Result<String, String> {
+/// The instruction without one of its operands, which was number `named` before any edit; what nobody reads then is not
+/// computed.
+fn drop_read(
+    module: &mut Module,
+    facts: &Facts,
+    id: InstructionId,
+    operand: u32,
+    named: u32,
+) -> Result<String, String> {
     let name = cut(module.name_of(id));
     let mut operands = module.operands(id).to_vec();
     let k = operand as usize;
     let Some(old) = operands.get(k).copied() else {
         return Err(format!(
-            "{name} has {} operands, expected a number below that, not {operand}.",
-            operands.len()
+            "{name} has {} operands, expected a number below that, not {named}.",
+            operands.len() + (named - operand) as usize
         ));
     };
     if let Some(why) = refusal(module, id) {
@@ -546,7 +669,7 @@ fn drop_read(module: &mut Module, facts: &Facts, id: InstructionId, operand: u32
         module.set_operands(id, &operands);
     } else if let Some(inner) = fused(module, id).filter(|_| opcode == Opcode::Fusion) {
         let parameter = module.computation(inner).parameters.get(k).copied();
-        let parameter = parameter.ok_or_else(|| format!("{name} does not take operand {operand}."))?;
+        let parameter = parameter.ok_or_else(|| format!("{name} does not take operand {named}."))?;
         of_zero(module, parameter)?;
         module.computations[inner.index()].parameters.remove(k);
         for (n, p) in module.computation(inner).parameters.clone().into_iter().enumerate() {
@@ -587,7 +710,7 @@ fn drop_read(module: &mut Module, facts: &Facts, id: InstructionId, operand: u32
             }
         }
     }
-    let mut words = format!("{name} does not read {} (operand {operand})", cut(module.name_of(old)));
+    let mut words = format!("{name} does not read {} (operand {named})", cut(module.name_of(old)));
     if module.operands(id).contains(&old) {
         words += ", but still reads it through another operand";
     }

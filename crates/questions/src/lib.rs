@@ -47,7 +47,7 @@ pub use changes::{Advice, Advised, Advisor, Change, Effort, advise, apply, as_ed
 pub use compare::{By, Comparison, Match, Shift, compare};
 pub use copies::{Cause, Copy, CopyKind, causes, copies};
 pub use donation::{Argument, Donation, Extra, Output, State, WhyNot, donation};
-pub use edit::{Edit, ReadOf, Room, droppable_reads, room};
+pub use edit::{Dropped, Edit, ReadOf, Room, alignment, droppable_reads, room};
 pub use fit::{Fit, Verdict, fits};
 pub use hold::{Hold, Repeated, Until, hold};
 pub use limits::{DEVICES, Device, device_words};

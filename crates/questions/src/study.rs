@@ -17,6 +17,8 @@ pub struct Program {
     pub facts: Facts,
     /// Its tables of source lines.
     pub frames: Frames,
+    /// The reads that edits have left out of it.
+    pub dropped: Vec<crate::edit::Dropped>,
 }
 
 impl Program {
@@ -24,7 +26,7 @@ impl Program {
     #[must_use]
     pub fn new(module: Module, facts: Facts) -> Self {
         let frames = Frames::new(&module);
-        Self { module, facts, frames }
+        Self { module, facts, frames, dropped: Vec::new() }
     }
 }
 
@@ -224,7 +226,7 @@ impl Study {
     /// An assignment of a program that was made already.
     #[must_use]
     pub fn of_assignment(program: Program, assignment: Assignment, decisions: Vec<Decision>) -> Self {
-        let Program { module, facts, frames } = &program;
+        let Program { module, facts, frames, .. } = &program;
         let mut slabs = Vec::new();
         let mut rows = Vec::new();
         for a in &assignment.allocations {

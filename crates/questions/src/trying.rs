@@ -234,9 +234,17 @@ pub fn try_edits(study: &Study, baseline: &Baseline, edits: &[Edit]) -> Result<T
             ),
         }
     }
+    program.dropped = run.dropped;
     let mut edited = Vec::new();
+    let last = program.facts.clock.end.0;
     for (name, start, end) in &run.ranges {
         let value = value_of(&program, name)?;
+        // What lives out is wanted at the end of the program, a step behind the last.
+        if *end > last {
+            return Err(format!(
+                "A range of {name} to step {end}, expected at most {last}: the program ends there."
+            ));
+        }
         edited.push(RangeEdit { value, start: Step(*start), end: Step(*end) });
     }
     program.facts.ranges = program.facts.ranges.edited(&edited);

@@ -246,6 +246,68 @@ fn copies_are_left_out_and_put_in() {
 }
 
 #[test]
+fn where_no_copy_is_needed_copy_insertion_changes_nothing() {
+    // The pass alone would make another order of these.
+    let s = entry(
+        "",
+        "  x = f32[1024]{0} parameter(0)
+  y = f32[1024]{0} parameter(1)
+  b = f32[1024]{0} custom-call(y), custom_call_target=\"f\"
+  c = f32[4]{0} custom-call(b), custom_call_target=\"g\"
+  a = f32[1024]{0} reverse(x), dimensions={0}
+  ROOT d = f32[4]{0} custom-call(a, c), custom_call_target=\"h\"",
+    );
+    let t = try_one(&s, Edit::InsertCopies);
+    assert_eq!(t.edits, ["copy insertion runs: +0 copies"]);
+    assert_eq!(t.study.sequence, s.sequence);
+    assert_eq!((t.before, t.soundness), (t.after, Soundness::Right));
+}
+
+#[test]
+fn inserted_copies_keep_the_schedule() {
+    let s = entry(
+        ", input_output_alias={ {0}: (1, {}, may-alias), {1}: (0, {}, may-alias) }",
+        "  x = f32[1024]{0} parameter(0)
+  y = f32[1024]{0} parameter(1)
+  b = f32[1024]{0} custom-call(y), custom_call_target=\"f\"
+  c = f32[4]{0} custom-call(b), custom_call_target=\"g\"
+  a = f32[4]{0} custom-call(x), custom_call_target=\"g\"
+  ROOT t = (f32[1024]{0}, f32[1024]{0}, f32[4]{0}, f32[4]{0}) tuple(x, y, a, c)",
+    );
+    let t = try_one(&s, Edit::InsertCopies);
+    assert!(t.study.sequence.len() > s.sequence.len(), "{:?}", t.edits);
+    let old: Vec<_> = t.study.sequence.iter().filter(|n| s.sequence.contains(n)).collect();
+    // The result is another tuple, of copies.
+    assert_eq!(old, ["x", "y", "b", "c", "a"]);
+    let module = &t.study.program.as_ref().expect("the program").module;
+    assert!(module.is_scheduled);
+    assert_eq!(t.soundness, Soundness::Right);
+}
+
+#[test]
+fn operands_are_numbered_as_they_were() {
+    let s = entry(
+        "",
+        "  x = f32[1024]{0} parameter(0)
+  a = f32[1024]{0} custom-call(x), custom_call_target=\"f\"
+  b = f32[1024]{0} custom-call(x), custom_call_target=\"g\"
+  c = f32[1024]{0} custom-call(x), custom_call_target=\"g\"
+  ROOT d = f32[4]{0} custom-call(a, b, c), custom_call_target=\"h\"",
+    );
+    let drop = |operand| Edit::DropRead { reader: "d".into(), operand };
+    let t = tried(&s, &[drop(0), drop(2)]).expect("two reads");
+    assert_eq!(t.study.sequence, ["x", "b", "d"]);
+    assert!(t.edits[1].starts_with("d does not read c (operand 2)"), "{:?}", t.edits);
+    let program = t.study.program.as_ref().expect("the program");
+    let value = t.study.rows.iter().find(|r| r.name.instruction == "b").and_then(|r| r.value).expect("b");
+    assert_eq!(droppable_reads(program, value).iter().map(|r| r.operand).collect::<Vec<_>>(), [1]);
+    let twice = tried(&s, &[drop(0), drop(0)]).expect_err("it is left out");
+    assert!(twice.contains("left out already"), "{twice}");
+    let beyond = tried(&s, &[drop(0), drop(3)]).expect_err("there are three");
+    assert_eq!(beyond, "d has 3 operands, expected a number below that, not 3.");
+}
+
+#[test]
 fn donations_that_cannot_be_made_say_why() {
     let s = entry(
         "",
@@ -268,6 +330,9 @@ fn donations_that_cannot_be_made_say_why() {
         (vec![Edit::Undonate { parameter: 0, index: vec![] }], "argument 0 is not donated"),
         (vec![Edit::DropOutput { output: 4 }], "cannot be left out"),
         (vec![Edit::Alignment { bytes: 3 }], "power of two"),
+        (vec![Edit::Alignment { bytes: 0 }], "power of two"),
+        (vec![Edit::Alignment { bytes: 1 << 62 }], "power of two"),
+        (vec![Edit::Range { name: "a".into(), start: 0, end: 99_999 }], "expected at most 4"),
         (vec![Edit::Algorithm { name: "best".into() }], "best"),
         (vec![Edit::Range { name: "a".into(), start: 3, end: 1 }], "expected the end"),
         (vec![Edit::Range { name: "b".into(), start: 0, end: 1 }], "no value b"),

@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     by_origin: bool,
     /// Use this alignment for every colour
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = crate::input::alignment)]
     alignment: Option<u64>,
     #[command(flatten)]
     assignment: AssignmentArguments,

@@ -114,8 +114,11 @@ fn place(text: &str) -> Option<(Option<u32>, Vec<u32>)> {
 }
 
 fn edit(study: &Study, name: &str, text: &str) -> Result<Vec<Edit>, Failure> {
-    let number = |text: &str, expected: &str| text.parse::<u32>().map_err(|_| wrong(name, text, expected));
-    let pair = |expected: &str| text.rsplit_once(':').ok_or_else(|| wrong(name, text, expected));
+    let number = |part: &str, expected: &str| part.parse::<u32>().map_err(|_| wrong(name, text, expected));
+    let pair = |expected: &str| {
+        let halves = text.rsplit_once(':').filter(|(name, rest)| !name.is_empty() && !rest.is_empty());
+        halves.ok_or_else(|| wrong(name, text, expected))
+    };
     let argument = |text: &str| {
         place(text)
             .and_then(|(n, i)| Some((n?, i)))
@@ -156,8 +159,7 @@ fn edit(study: &Study, name: &str, text: &str) -> Result<Vec<Edit>, Failure> {
                     Some((Some(element), rest)) if rest.is_empty() => vec![element],
                     _ => return Err(wrong(name, to, "an output like {1} or 1")),
                 },
-                None => free_output(study, parameter, &index)
-                    .ok_or_else(|| wrong(name, text, "an argument that fits an output which is free"))?,
+                None => free_output(study, parameter, &index).map_err(|why| wrong(name, text, &why))?,
             };
             Edit::Donate { parameter, index, output }
         }
@@ -176,19 +178,27 @@ fn edit(study: &Study, name: &str, text: &str) -> Result<Vec<Edit>, Failure> {
 }
 
 /// The first output that could take an argument, of the same shape if there is one.
-fn free_output(study: &Study, parameter: u32, index: &[u32]) -> Option<Vec<u32>> {
-    let table = questions::donation(study)?;
+/// Otherwise what was expected.
+fn free_output(study: &Study, parameter: u32, index: &[u32]) -> Result<Vec<u32>, String> {
+    const FITS: &str = "an argument that fits an output which is free";
+    let table = questions::donation(study).ok_or(FITS)?;
     let is_it = |a: &&questions::Argument| a.parameter == parameter && a.index.0[..] == *index;
-    let argument = table.arguments.iter().find(is_it)?;
+    let Some(argument) = table.arguments.iter().find(is_it) else {
+        let count = table.arguments.iter().map(|a| a.parameter + 1).max().unwrap_or(0);
+        if parameter >= count {
+            return Err(format!("an argument: the program has {count}, numbered from 0"));
+        }
+        return Err(format!("an array of argument {parameter}: there is none at this index"));
+    };
     let fits: Vec<&ShapeIndex> = match &argument.state {
         State::NotOffered(fits) => fits.iter().collect(),
         State::NotTaken(why) => why.iter().filter(|(_, w)| *w == WhyNot::Nothing).map(|(o, _)| o).collect(),
-        State::Taken { .. } => return None,
+        State::Taken { .. } => return Err("an argument that is not donated already".to_owned()),
     };
     let is_same =
         |o: &&&ShapeIndex| table.outputs.iter().any(|x| x.index == ***o && x.shape == argument.shape);
-    let found = fits.iter().find(is_same).or_else(|| fits.first())?;
-    Some(found.0.to_vec())
+    let found = fits.iter().find(is_same).or_else(|| fits.first()).ok_or(FITS)?;
+    Ok(found.0.to_vec())
 }
 
 fn from_file(path: &Path) -> Result<Vec<Edit>, Failure> {
@@ -203,6 +213,12 @@ fn from_file(path: &Path) -> Result<Vec<Edit>, Failure> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
+    if arguments.module.is_without_schedule() {
+        return Err(Failure(
+            "--no-schedule: edits are of steps, and a module without a schedule has none; expected `try` without it"
+                .to_owned(),
+        ));
+    }
     let study = arguments.module.study(&AssignmentArguments::default(), false)?;
     let need = || {
         Failure(
@@ -213,7 +229,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let baseline = questions::baseline(&study, None).ok_or_else(need)?;
     let mut edits = Vec::new();
     for (name, text) in &arguments.edits.0 {
-        edits.extend(edit(&study, name, text)?);
+        // Which output is free is asked of the program as the edits before have made it.
+        let is_asked = *name == "donate" && !text.contains(':');
+        let so_far = if is_asked && !edits.is_empty() {
+            Some(questions::try_edits(&study, &baseline, &edits).map_err(Failure)?.study)
+        } else {
+            None
+        };
+        edits.extend(edit(so_far.as_ref().unwrap_or(&study), name, text)?);
     }
     let tried = questions::try_edits(&study, &baseline, &edits).map_err(Failure)?;
     let room = match &arguments.room {
