@@ -11,6 +11,8 @@ pub(crate) struct Table {
     pub(crate) ids: Vec<String>,
     /// In the same order.
     pub(crate) items: Vec<Item>,
+    /// The line of each.
+    pub(crate) lines: Vec<usize>,
 }
 
 const COLUMNS: [&str; 4] = ["id", "lower", "upper", "size"];
@@ -117,7 +119,7 @@ pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<Table, Failure> {
             format!("no column {}, expected id, lower, upper and size", COLUMNS[c]),
         ));
     }
-    let mut table = Table { ids: Vec::new(), items: Vec::new() };
+    let mut table = Table { ids: Vec::new(), items: Vec::new(), lines: Vec::new() };
     let mut seen: HashMap<String, usize> = HashMap::new();
     for (number, line) in lines {
         let row = split(number, line)?;
@@ -152,6 +154,7 @@ pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<Table, Failure> {
             ));
         }
         table.ids.push(id.text.clone());
+        table.lines.push(number);
         table.items.push(Item::new(value(size, "the size in bytes")?, run));
     }
     Ok(table)

@@ -240,3 +240,17 @@ fn edits_are_asked_of_what_the_edits_before_have_made() {
     assert!(status == 2 && said.contains("edits are of steps"), "{said}");
     std::fs::remove_file(module).expect("the file goes");
 }
+
+#[test]
+fn sizes_of_a_table_that_overflow_are_named_by_line() {
+    let table =
+        temporary("large.csv", "id,lower,upper,size\na,0,2,1\n\nb,0,2,2305843009213693952\nc,0,2,1\n");
+    let path = table.display().to_string();
+    let (_, said, status) = run(&["optimum", &path], None);
+    assert_eq!(status, 2, "{said}");
+    assert!(
+        said.contains("large.csv:4: with this buffer the sizes add up to more than 2^61 bytes"),
+        "{said}"
+    );
+    std::fs::remove_file(table).expect("the file goes");
+}

@@ -131,3 +131,24 @@ fn the_caller_may_break_off_at_once() {
     assert_eq!(problem.height(&outcome.offsets), Some(outcome.height));
     assert_eq!(outcome.nodes, 0);
 }
+
+/// The packings to begin with of a large problem end with the time, too; one is there in any case.
+#[test]
+fn a_large_problem_stops_when_it_is_told_to() {
+    let items = (0..20_000_u64).map(|i| Item::new(64 + i * 7919 % 1000, i..i + 50)).collect();
+    let problem = Problem { items, alignment: 1 };
+    let mut asked = 0;
+    let outcome = solve(&problem, &Limits::default(), &mut |_| {
+        asked += 1;
+        ControlFlow::Break(())
+    })
+    .expect("a sound problem");
+    assert_eq!(problem.height(&outcome.offsets), Some(outcome.height));
+    assert!(outcome.lower_bound <= outcome.height);
+    // Once for each packer that looks for gaps, and no more but for the search.
+    assert!((1..=5).contains(&asked), "{asked}");
+    let patient =
+        solve(&problem, &Limits { nodes: Some(0), ..Limits::default() }, &mut |_| ControlFlow::Continue(()))
+            .expect("a sound problem");
+    assert!(patient.height <= outcome.height);
+}

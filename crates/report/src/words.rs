@@ -109,7 +109,10 @@ pub fn donation(study: &Study) -> Option<Told> {
     let found = questions::donation(study)?;
     let mut lines = vec![format!("Donation saves {}.", both(found.taken))];
     if found.could_save > 0 {
-        lines.push(format!("Donating more could save {} more.", both(found.could_save)));
+        lines.push(format!(
+            "Donating more could save up to {} more, less the copies that it would need.",
+            both(found.could_save)
+        ));
     }
     let head = ["Argument", "Name", "Bytes", "What became of it", "Needed all the same"];
     let mut table = vec![head.map(str::to_owned).to_vec()];

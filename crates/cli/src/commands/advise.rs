@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     };
     _ = writeln!(
         out,
-        "Tried {}; {} would lose a value{untried}.",
+        "Tried {}; {} would lose a value without another copy, and with it save less{untried}.",
         grouped(found.tried as u64),
         grouped(found.spoilt as u64)
     );

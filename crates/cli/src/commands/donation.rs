@@ -79,7 +79,11 @@ fn in_words(study: &Study, table: &Donation) -> String {
     }
     _ = writeln!(out, "Donation saves {}.", both(table.taken));
     if table.could_save > 0 {
-        _ = writeln!(out, "Donating more could save {} more.", both(table.could_save));
+        _ = writeln!(
+            out,
+            "Donating more could save up to {} more, less the copies that it would need; `advise` tries each.",
+            both(table.could_save)
+        );
     }
     out
 }

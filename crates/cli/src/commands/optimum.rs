@@ -5,7 +5,7 @@ use crate::{Answer, Failure, buffers, checking, say, shown};
 use analysis::ValueId;
 use assigner::words::both;
 use assigner::{Assignment, HeapRun};
-use packing::optimum::{Limits, Outcome, Problem, solve};
+use packing::optimum::{Limits, Outcome, Problem, ProblemError, solve};
 use packing::{Algorithm, BufferKey, Options, pack};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         return answer(arguments, &arguments.module.program()?, end);
     };
     let problem = Problem { items: table.items, alignment: arguments.module.alignment().unwrap_or(1) };
-    let outcome = look(arguments, &problem, end)?;
+    let outcome = look(arguments, &problem, end, Some(&table.lines))?;
     let offsets: Vec<Value> = table
         .ids
         .iter()
@@ -87,8 +87,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     tell(arguments, &[Solved { outcome, heap: None }], offsets, lines)
 }
 
-/// Solves the problem; what comes out is looked at once more.
-fn look(arguments: &Arguments, problem: &Problem, end: Option<Instant>) -> Result<Outcome, Failure> {
+/// Solves the problem; what comes out is looked at once more. `lines` are those of the items, if they stand in a table.
+fn look(
+    arguments: &Arguments,
+    problem: &Problem,
+    end: Option<Instant>,
+    lines: Option<&[usize]>,
+) -> Result<Outcome, Failure> {
     let limits = Limits { capacity: arguments.capacity, nodes: arguments.nodes };
     let mut told = None;
     let outcome = solve(problem, &limits, &mut |now| {
@@ -102,7 +107,16 @@ fn look(arguments: &Arguments, problem: &Problem, end: Option<Instant>) -> Resul
             ControlFlow::Continue(())
         }
     })
-    .map_err(|e| Failure(format!("{}: {e}", arguments.module.path().display())))?;
+    .map_err(|e| {
+        let path = arguments.module.path().display();
+        match (e, lines) {
+            (ProblemError::TooLarge { item }, Some(lines)) if item < lines.len() => Failure(format!(
+                "{path}:{}: with this buffer the sizes add up to more than 2^61 bytes, expected less",
+                lines[item]
+            )),
+            _ => Failure(format!("{path}: {e}")),
+        }
+    })?;
     assert_eq!(problem.height(&outcome.offsets), Some(outcome.height), "the packing is none");
     Ok(outcome)
 }
@@ -122,7 +136,7 @@ fn answer(arguments: &Arguments, program: &Program, end: Option<Instant>) -> Res
     for run in &assignment.heaps {
         let fail = |e: packing::PackError| Failure(format!("{}: {e}", arguments.module.path().display()));
         let (problem, keys) = Problem::from_events(&run.events, run.options.alignment).map_err(fail)?;
-        let outcome = look(arguments, &problem, end)?;
+        let outcome = look(arguments, &problem, end, None)?;
         let mut own: Vec<(BufferKey, u64)> = keys
             .iter()
             .zip(&outcome.offsets)

@@ -397,8 +397,8 @@ impl View {
 
 /// Looks for the packing of the least height, or for any that fits (see [`Limits`]).
 ///
-/// `progress` is called when something was found, and every few hundred branches: [`ControlFlow::Break`] ends the search
-/// with what is known by then. Without a limit and with patience it ends with a proof.
+/// `progress` is called when something was found, every few hundred branches, and while large packings to begin with are
+/// made: [`ControlFlow::Break`] ends the search with what is known by then. Without a limit and with patience it ends with a proof.
 ///
 /// # Errors
 /// If the problem contradicts itself or is too large; see [`ProblemError`].
@@ -407,7 +407,7 @@ pub fn solve(
     limits: &Limits,
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Outcome, ProblemError> {
-    let mut solver = Solver::new(problem, limits.clone())?;
+    let mut solver = Solver::begin(problem, limits.clone(), progress)?;
     solver.go_on(progress);
     Ok(solver.outcome())
 }
@@ -437,9 +437,24 @@ impl Solver {
     /// # Errors
     /// As [`solve`].
     pub fn new(problem: &Problem, limits: Limits) -> Result<Self, ProblemError> {
+        Self::begin(problem, limits, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// [`new`](Self::new), in which large packings to begin with are left out when `progress` breaks.
+    fn begin(
+        problem: &Problem,
+        limits: Limits,
+        progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Self, ProblemError> {
         problem.check()?;
         let problem = problem.normal();
-        let packings = greedy::packings(&problem);
+        let sizes = problem.items.iter().map(|i| i.size);
+        let now = Progress {
+            height: sizes.clone().map(|s| s.next_multiple_of(problem.alignment)).sum(),
+            lower_bound: sizes.max().unwrap_or(0),
+            nodes: 0,
+        };
+        let packings = greedy::packings(&problem, &mut || progress(&now));
         let best = |offsets: &Vec<u64>| problem.height(offsets).unwrap_or(u64::MAX);
         let offsets = packings.iter().min_by_key(|o| best(o)).cloned().unwrap_or_default();
         let height = best(&offsets);
