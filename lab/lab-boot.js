@@ -27,3 +27,11 @@ globalThis.bufferscopeDropped = async (transfer) => {
 
 // What was picked, the folder's own path before each name.
 globalThis.bufferscopePicked = (input) => [...input.files].map((file) => [file.webkitRelativePath || file.name, file]);
+
+// A page that is one file has its program at its end: a file that was cut off has none, or half of one, which never runs.
+addEventListener("DOMContentLoaded", () => {
+  const startup = document.getElementById("startup");
+  if (!startup || globalThis.bufferscopeShell || !document.querySelector('meta[name="bufferscope-shell"]')) return;
+  startup.setAttribute("role", "alert");
+  startup.textContent = "The live part could not start: this file is cut off, its program is missing. Please make or fetch the file again.";
+});

@@ -284,7 +284,7 @@ impl Session {
         }
         let o = &self.opened;
         let mut modules = self.list.clone();
-        modules.sort_by_key(|m| (std::cmp::Reverse(m.peak.or(m.total)), m.module));
+        modules.sort_by_key(|m| (std::cmp::Reverse(m.total.or(m.peak)), m.module));
         Opened {
             files: o.files.len() as u32,
             bytes: o.files.iter().fold(0, |sum, f| sum.saturating_add(f.bytes.len() as u64)),
@@ -667,11 +667,18 @@ impl Session {
         self.advised(search)
     }
 
+    /// What changes are searched for in: as on the command line XLA's own assignment where it is there, since what memory
+    /// space assignment placed is known from it only.
+    fn searched(&self) -> Option<&View> {
+        let dump = self.view(Source::Dump).filter(|v| v.study.program.is_some());
+        dump.or_else(|| self.view(Source::Ours))
+    }
+
     /// The search for what would help most, to be done piece by piece.
     pub fn advisor(&self) -> Option<Advisor> {
-        let ours = self.view(Source::Ours)?;
+        let view = self.searched()?;
         Some(Advisor {
-            search: questions::Advisor::new(&ours.study, questions::Effort::default()),
+            search: questions::Advisor::new(&view.study, questions::Effort::default()),
             epoch: self.epoch,
         })
     }
@@ -679,7 +686,7 @@ impl Session {
     /// Tries one more change; `false` once there is nothing more to be tried.
     pub fn advise_on(&self, search: &mut Advisor, tell: Tell<'_>) -> bool {
         let (done, of) = search.search.progress();
-        let Some(ours) = self.view(Source::Ours).filter(|_| search.epoch == self.epoch) else { return false };
+        let Some(view) = self.searched().filter(|_| search.epoch == self.epoch) else { return false };
         if done >= of {
             return false;
         }
@@ -689,23 +696,25 @@ impl Session {
             of: Some(of as u64),
             ..Progress::default()
         });
-        search.search.step(&ours.study);
+        search.search.step(&view.study);
         true
     }
 
     /// What a search has found.
     pub fn advised(&self, search: Advisor) -> Answer {
-        let Some(ours) = self.view(Source::Ours).filter(|_| search.epoch == self.epoch) else {
+        let Some(view) = self.searched().filter(|_| search.epoch == self.epoch) else {
             return no_module();
         };
-        let Some(program) = &ours.study.program else { return no_module() };
+        let Some(program) = &view.study.program else { return no_module() };
         let found = search.search.advised();
         let changes = found
             .advice
             .iter()
             .map(|a| (cut_line(&a.words), a.saves, questions::as_edits(program, &a.change)))
             .collect();
-        let tried = if found.is_unproved {
+        let limit = self.chosen.as_ref().and_then(|c| self.opened.limit_of(c.module as usize));
+        let gap = limit.and_then(|limit| questions::gap(&view.study, &view.peak, limit, &found));
+        let mut tried = if found.is_unproved {
             "The checker cannot prove the program right as it is, so no change could be, either; none was tried."
                 .to_owned()
         } else {
@@ -716,6 +725,9 @@ impl Session {
                 grouped(found.untried as u64)
             )
         };
+        if let Some(gap) = gap {
+            tried = format!("{tried} {}", cut_line(&gap));
+        }
         Answer::Advised { changes, tried }
     }
 
@@ -909,46 +921,11 @@ fn figures(line: &mut ModuleLine, loaded: &opening::Loaded) {
     }
 }
 
-fn size_words(size: dumps::read::Size) -> String {
-    if size.is_exact { both(size.bytes) } else { format!("about {}", binary(size.bytes)) }
-}
-
 fn out_of_memory(file: &str, e: &opening::OutOfMemory) -> OutOfMemory {
-    let mut words = Vec::new();
-    let space = e.space.as_deref().map(|s| format!(" in {}", cut(s))).unwrap_or_default();
-    match (e.used, e.limit) {
-        (Some(used), Some(limit)) => words.push(format!(
-            "The program needs {}{space}, and there are {}: {} too many.",
-            size_words(used),
-            size_words(limit),
-            binary(used.bytes.saturating_sub(limit.bytes))
-        )),
-        (Some(used), None) => words.push(format!("The program needs {}{space}.", size_words(used))),
-        _ => {}
-    }
-    if let Some(asked) = e.requested {
-        words.push(format!("One request, at run time, asked for {}.", size_words(asked)));
-    }
-    if let Some(module) = &e.module {
-        words.push(format!("It is about the module {}.", cut(module)));
-    }
-    if !e.totals.is_empty() {
-        let sums: Vec<String> =
-            e.totals.iter().map(|(what, size)| format!("{}: {}", cut(what), size_words(*size))).collect();
-        words.push(format!("By kind, as the message has it: {}.", sums.join("; ")));
-    }
-    if !e.buffers.is_empty() {
-        let sum = e.buffers.iter().fold(0u64, |s, b| s.saturating_add(b.size.bytes));
-        words.push(format!(
-            "The listing names {} buffers with {} together.",
-            grouped(e.buffers.len() as u64),
-            binary(sum)
-        ));
-    }
     OutOfMemory {
         file: cut(file),
         sentence: cut_line(&e.sentence),
-        words,
+        words: report::out_of_memory(e),
         buffers: e
             .buffers
             .iter()
@@ -957,7 +934,7 @@ fn out_of_memory(file: &str, e: &opening::OutOfMemory) -> OutOfMemory {
                 let of = b.op_name.as_deref().or(b.label.as_deref()).unwrap_or_default();
                 let at = b.source.as_ref().map(|(f, l)| format!(" ({f}:{l})")).unwrap_or_default();
                 [
-                    size_words(b.size),
+                    report::size_words(b.size),
                     cut(&b.shape),
                     cut(b.kind.as_deref().unwrap_or_default()),
                     cut(&format!("{of}{at}")),

@@ -467,7 +467,7 @@ pub struct Opened {
     pub files: u32,
     /// Their bytes.
     pub bytes: u64,
-    /// The modules, the largest peak first.
+    /// The modules, the largest first.
     pub modules: Vec<ModuleLine>,
     /// Out-of-memory errors.
     pub errors: Vec<OutOfMemory>,
@@ -498,7 +498,7 @@ pub struct ModuleLine {
     pub backend: String,
     /// Instructions.
     pub instructions: Option<u64>,
-    /// The peak, in bytes.
+    /// The peak of live values, in bytes: of XLA's file, which misses parts of tuples, else ours.
     pub peak: Option<u64>,
     /// Is the peak worked out here, not read from a file?
     pub peak_is_ours: bool,

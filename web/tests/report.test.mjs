@@ -24,7 +24,7 @@ function command(...args) {
 /** A report by the command, as a path. */
 function report(module, name = `${module}.html`, ...more) {
   const path = join(folder, name);
-  command("report", sample(module), "-o", path, "--shell", shell, ...more);
+  command("report", sample(module), "-o", path, "--force", "--shell", shell, ...more);
   return path;
 }
 

@@ -6,13 +6,15 @@ use assigner::{Assignment, Decision, Options};
 use clap::Args;
 use flate2::read::MultiGzDecoder;
 use hlo::{Diagnostic, InstructionId, Module, Severity};
-use opening::Opened;
+use opening::{Entry, Opened};
 use questions::{Settings, Study};
 use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// Modules that are listed to choose from.
+const MOST_NAMES: usize = 20;
 /// A compressed file may not grow beyond this many bytes.
 const MOST_BYTES: u64 = 2 << 30;
 
@@ -117,7 +119,13 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     }
     if bytes.starts_with(&[0x1f, 0x8b]) {
         let mut unpacked = Vec::new();
-        MultiGzDecoder::new(&bytes[..]).take(MOST_BYTES + 1).read_to_end(&mut unpacked).map_err(fail)?;
+        if let Err(e) = MultiGzDecoder::new(&bytes[..]).take(MOST_BYTES + 1).read_to_end(&mut unpacked) {
+            return Err(Failure(format!(
+                "{}: damaged behind the first {} bytes that were unpacked ({e}), expected a whole gzip file",
+                path.display(),
+                unpacked.len()
+            )));
+        }
         if unpacked.len() as u64 > MOST_BYTES {
             return Err(Failure(format!(
                 "{}: more than {MOST_BYTES} bytes unpacked, expected fewer",
@@ -191,6 +199,15 @@ impl ModuleArguments {
         Ok(!entry.dumps.is_empty())
     }
 
+    /// Bytes of main memory that there were when the module did not fit, if an error beside it in its folder says so.
+    pub(crate) fn limit(&self) -> Result<Option<u64>, Failure> {
+        if !self.is_folder()? {
+            return Ok(None);
+        }
+        let opened = opening::open(files::read(&self.module)?, &opening::Limits::default());
+        Ok(opened.limit_of(self.picked(&opened)?))
+    }
+
     /// The file.
     pub(crate) fn path(&self) -> &Path {
         &self.module
@@ -240,7 +257,7 @@ impl ModuleArguments {
 
     /// Which of the modules of a folder is meant.
     fn picked(&self, opened: &Opened) -> Result<usize, Failure> {
-        let all: Vec<usize> = (0..opened.modules.len())
+        let mut all: Vec<usize> = (0..opened.modules.len())
             .filter(|i| {
                 let e = &opened.modules[*i];
                 // The name of one of its files will do as well.
@@ -262,14 +279,40 @@ impl ModuleArguments {
                 self.pick.as_ref().is_none_or(|p| is_it(p) || is_of(p))
             })
             .collect();
-        let names = || -> String {
-            let modules = opened.modules.iter().take(20);
-            let names: Vec<String> = modules
-                .map(|e| {
+        // Modules without numbers of their own go by their place in the list.
+        let has_numbers = opened.modules.iter().any(|e| e.id.is_some());
+        if all.is_empty() && !has_numbers {
+            let place: Option<usize> = self.pick.as_ref().and_then(|p| p.parse().ok());
+            all.extend(place.filter(|n| (1..=opened.modules.len()).contains(n)).map(|n| n - 1));
+        }
+        let names = |which: &[usize]| -> String {
+            let is_twin = |e: &Entry| {
+                opened
+                    .modules
+                    .iter()
+                    .filter(|o| o.id == e.id && o.name == e.name && o.folder == e.folder)
+                    .count()
+                    > 1
+            };
+            let mut names: Vec<String> = which
+                .iter()
+                .take(MOST_NAMES)
+                .map(|i| {
+                    let e = &opened.modules[*i];
                     let folder = if e.folder.is_empty() { String::new() } else { format!("{}/", e.folder) };
-                    format!("{folder}{} {}", e.id.as_deref().unwrap_or("-"), e.name)
+                    let number = if has_numbers { "-".to_owned() } else { (i + 1).to_string() };
+                    let file = e.hlo.or(e.proto).or(e.dumps.first().copied()).filter(|_| is_twin(e));
+                    let file = file.map(|f| &opened.files[f].name);
+                    let file = file
+                        .and_then(|f| f.rsplit('/').next())
+                        .map(|f| format!(" ({f})"))
+                        .unwrap_or_default();
+                    format!("{folder}{} {}{file}", e.id.as_deref().unwrap_or(&number), e.name)
                 })
                 .collect();
+            if which.len() > MOST_NAMES {
+                names.push(format!("and {} more", which.len() - MOST_NAMES));
+            }
             names.join(", ")
         };
         match all[..] {
@@ -280,13 +323,14 @@ impl ModuleArguments {
             [] => Err(Failure(format!(
                 "{}: no such module, expected one of: {}",
                 self.module.display(),
-                names()
+                names(&(0..opened.modules.len()).collect::<Vec<_>>())
             ))),
             _ => Err(Failure(format!(
-                "{}: {} modules, expected --module with the number of one: {}",
+                "{}: {} modules, expected --module with the number{} of one: {}",
                 self.module.display(),
                 all.len(),
-                names()
+                if has_numbers { "" } else { " or the file" },
+                names(&all)
             ))),
         }
     }

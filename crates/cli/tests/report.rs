@@ -53,7 +53,7 @@ fn errors(output: &Output) -> String {
 
 fn shell(mark: &str) -> String {
     format!(
-        "<meta name=\"bufferscope-shell\" content=\"{}\"><title>x</title><!-- report --><!-- /report --><script type=\"text/plain\" id=\"bufferscope-given\"></script><p>{mark}</p>",
+        "<meta name=\"bufferscope-shell\" content=\"{}\"><title>x</title><!-- report --><!-- /report --><script type=\"text/plain\" id=\"bufferscope-given\"></script><p>{mark}</p></html>",
         report::version()
     )
 }
@@ -77,13 +77,44 @@ fn without_a_shell_the_rest_is_written_and_said() {
 }
 
 #[test]
+fn nothing_is_written_over_unasked_and_what_is_read_never() {
+    let place = Place::new("over");
+    place.write("notes.html", "mine");
+    place.write("d/module_0001.m.cpu_after_optimizations.txt", MODULE);
+    place.write("s.html", &shell("s"));
+    for (arguments, says) in [
+        ("report m.txt --plain -o notes.html", "notes.html: is there already, expected --force"),
+        ("report m.txt --plain -o m.txt", "m.txt: is what is read, expected another name"),
+        (
+            "report m.txt --plain -o ./d/../m.txt --force",
+            "./d/../m.txt: is what is read, expected another name",
+        ),
+        ("report m.txt --shell s.html -o s.html --force", "s.html: is what is read, expected another name"),
+        (
+            "report d --plain -o d/module_0001.m.cpu_after_optimizations.txt --force",
+            "d/module_0001.m.cpu_after_optimizations.txt: is what is read, expected another name",
+        ),
+    ] {
+        let refused = place.run(arguments);
+        assert_eq!(refused.status.code(), Some(2), "{arguments}");
+        assert!(errors(&refused).starts_with(says), "{arguments}: {}", errors(&refused));
+    }
+    assert_eq!((place.text("m.txt").as_str(), place.text("notes.html").as_str()), (MODULE, "mine"));
+    assert_eq!(place.text("d/module_0001.m.cpu_after_optimizations.txt"), MODULE);
+    assert_eq!(place.run("report m.txt --plain -o notes.html --force").status.code(), Some(0));
+    assert!(place.text("notes.html").contains("<h1>m</h1>"));
+    assert_eq!(place.run("report d --plain -o d/r.html").status.code(), Some(0));
+    assert_eq!(place.run("report d --plain -o d/r.html --force").status.code(), Some(0));
+}
+
+#[test]
 fn a_shell_is_found_beside_the_program_and_above() {
     let place = Place::new("found");
     let found = |mark: &str| {
-        let made = place.run("report m.txt -o r.html");
+        let made = place.run("report m.txt -o r.html --force");
         assert_eq!((made.status.code(), errors(&made).as_str()), (Some(0), ""));
         let page = place.text("r.html");
-        assert!(page.ends_with(&format!("<p>{mark}</p>")), "{page}");
+        assert!(page.ends_with(&format!("<p>{mark}</p></html>")), "{page}");
     };
     // The nearest wins: the folder above, what is shared, what lies beside, what is named.
     place.write("dist/report-shell.html", &shell("above"));
@@ -93,17 +124,19 @@ fn a_shell_is_found_beside_the_program_and_above() {
     place.write("bin/report-shell.html", &shell("beside"));
     found("beside");
     place.write("named.html", &shell("named"));
-    let made = place.run("report m.txt -o r.html --shell named.html");
+    let made = place.run("report m.txt -o r.html --shell named.html --force");
     assert_eq!(made.status.code(), Some(0));
-    assert!(place.text("r.html").ends_with("<p>named</p>"));
+    assert!(place.text("r.html").ends_with("<p>named</p></html>"));
 }
 
 #[test]
 fn another_version_and_other_files_are_refused() {
     let place = Place::new("refused");
     place.write("old.html", &shell("old").replace(&report::version(), "0.0.1+0"));
+    place.write("cut.html", shell("cut").trim_end_matches("l>"));
     for (arguments, says) in [
         ("report m.txt --shell old.html", "old.html: version 0.0.1+0, expected "),
+        ("report m.txt --shell cut.html", "cut.html: is cut off, expected "),
         ("report m.txt --shell m.txt", "m.txt: no version"),
         ("report m.txt --shell none.html", "none.html: "),
         ("report none.txt", "none.txt: "),
@@ -135,4 +168,73 @@ fn a_folder_wants_one_module_and_its_order_does_not_matter() {
     assert!(!page.contains("module_0001"));
     assert!(!page.contains(&*place.0.to_string_lossy()), "no path of this machine");
     assert!(Path::new(&place.0).join("n.html").exists());
+}
+
+#[test]
+fn modules_of_one_name_go_by_their_files_or_places() {
+    let place = Place::new("twins");
+    place.write("d/module.txt", MODULE);
+    place.write("d/module-before.txt", &MODULE.replace("4096", "8192"));
+    let several = place.run("peak d");
+    assert_eq!(several.status.code(), Some(2));
+    assert!(
+        errors(&several).contains(
+            "2 modules, expected --module with the number or the file of one: 1 m (module.txt), 2 m (module-before.txt)"
+        ),
+        "{}",
+        errors(&several)
+    );
+    let total = |arguments: &str| {
+        let made = place.run(arguments);
+        assert_eq!(made.status.code(), Some(0), "{arguments}: {}", errors(&made));
+        made.stdout
+    };
+    assert_eq!(total("peak d --module 1"), total("peak d --module module.txt"));
+    assert_eq!(total("peak d --module 2"), total("peak d --module module-before.txt"));
+    assert_ne!(total("peak d --module 1"), total("peak d --module 2"));
+    assert_eq!(place.run("peak d --module 3").status.code(), Some(2));
+}
+
+#[test]
+fn an_error_in_the_folder_is_told_once_and_measured_against() {
+    let place = Place::new("memory");
+    let error = "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO temporaries (48.00K) exceeds available HBM (1.00K). HLO module: m.";
+    place.write("d/module_0001.m.cpu_after_optimizations.txt", MODULE);
+    place.write("d/error.txt", error);
+    place.write("d/stats.json", &format!("[{{\"error\": \"{error}\\nSee https://a for more details.\"}}]"));
+    place.write("d/other.txt", &error.replace("module: m.", "module: n."));
+    let told = |arguments: &str| {
+        let made = place.run(arguments);
+        assert_eq!(made.status.code(), Some(0), "{arguments}: {}", errors(&made));
+        String::from_utf8_lossy(&made.stdout).into_owned()
+    };
+    let page = told("report d --plain -o -");
+    assert_eq!(page.matches("<h2>Out of memory</h2>").count(), 1, "{page}");
+    assert!(page.contains("exceeds available HBM (1.00K). HLO module: m.</code>"), "{page}");
+    assert!(page.contains("error.txt") && !page.contains("stats.json") && !page.contains("other.txt"));
+    let gap = "The program needs ";
+    assert!(page.contains(gap) && told("advise d").contains(gap));
+    assert!(!told("advise d/module_0001.m.cpu_after_optimizations.txt").contains(gap));
+    let listed = told("inspect d");
+    assert_eq!(listed.matches("The dump takes it apart").count(), 1, "{listed}");
+    assert!(!listed.contains("stats.json"), "{listed}");
+}
+
+#[test]
+fn what_cannot_be_read_shows_in_the_status() {
+    let place = Place::new("damaged");
+    place.write("cut.txt", &MODULE[..MODULE.len() / 2]);
+    place.write("good/m.txt", MODULE);
+    std::fs::write(place.0.join("cut.gz"), [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xf3]).expect("a file");
+    for (arguments, says) in [
+        ("inspect cut.txt", "1 of 1 modules cannot be read"),
+        ("peak cut.gz", "cut.gz: damaged behind the first 0 bytes"),
+        ("inspect cut.gz", "cut.gz: is damaged"),
+        ("inspect m.txt cut.gz", "1 of the files were not taken whole"),
+    ] {
+        let made = place.run(arguments);
+        assert_eq!(made.status.code(), Some(2), "{arguments}");
+        assert!(errors(&made).contains(says), "{arguments}: {}", errors(&made));
+    }
+    assert_eq!(place.run("inspect good").status.code(), Some(0));
 }

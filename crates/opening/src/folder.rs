@@ -3,7 +3,9 @@
 use crate::kind::{HOW, Kind, kind};
 use crate::name::{DumpName, dump_name};
 use crate::unpack::{Blob, unpack};
-use crate::{Limits, OutOfMemory, Remark, VerboseLog, is_verbose_log, out_of_memory, verbose_log};
+use crate::{
+    Form, Limits, OutOfMemory, Remark, VerboseLog, is_verbose_log, out_of_memory_errors, verbose_log,
+};
 use analysis::Backend;
 use std::collections::BTreeMap;
 
@@ -133,9 +135,15 @@ impl Opened {
                 Kind::OutOfMemory | Kind::VerboseLog => {
                     let text = String::from_utf8_lossy(&file.bytes);
                     if file.kind == Kind::OutOfMemory {
-                        let (oom, remarks) = out_of_memory(&text);
-                        self.remarks.extend(remarks.into_iter().map(|d| Remark::of(&file.name, d)));
-                        self.errors.push((i, oom));
+                        for (oom, remarks) in out_of_memory_errors(&text) {
+                            self.remarks.extend(remarks.into_iter().map(|d| Remark::of(&file.name, d)));
+                            match self.errors.iter_mut().find(|(_, e)| e.is_same(&oom)) {
+                                // One error in two files: the fuller text is kept.
+                                Some(kept) if kept.1.buffers.len() < oom.buffers.len() => *kept = (i, oom),
+                                Some(_) => {}
+                                None => self.errors.push((i, oom)),
+                            }
+                        }
                     }
                     if is_verbose_log(&text) {
                         self.logs.push((i, verbose_log(&text)));
@@ -334,6 +342,23 @@ impl Opened {
                 self.modules[*i].same_name = all.iter().copied().filter(|j| j != i).collect();
             }
         }
+    }
+
+    /// The out-of-memory errors about a module: those that name it, or name none where it is the only module.
+    pub fn errors_of(&self, module: usize) -> impl Iterator<Item = &(usize, OutOfMemory)> {
+        let name = self.modules.get(module).map(|e| e.name.as_str());
+        self.errors.iter().filter(move |(_, e)| match &e.module {
+            Some(of) => Some(of.as_str()) == name,
+            None => name.is_some() && self.modules.len() == 1,
+        })
+    }
+
+    /// Bytes of main memory that there were when a module did not fit, as an error about it says.
+    #[must_use]
+    pub fn limit_of(&self, module: usize) -> Option<u64> {
+        let is_main =
+            |e: &OutOfMemory| e.form != Form::Scoped && e.space.as_deref().is_none_or(|s| s == "hbm");
+        self.errors_of(module).filter(|(_, e)| is_main(e)).find_map(|(_, e)| Some(e.limit?.bytes))
     }
 
     /// What to do if there is no module at all; `None` if there is one.

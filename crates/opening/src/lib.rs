@@ -31,7 +31,7 @@ pub use kind::{Foreign, Kind, Sections, kind};
 pub use load::{Figures, Generation, Loaded, Missing};
 pub use log::{Strategy, VerboseLog, is_verbose_log, verbose_log};
 pub use name::{DumpName, dump_name};
-pub use oom::{Form, ListedBuffer, OutOfMemory, is_out_of_memory, out_of_memory};
+pub use oom::{Form, ListedBuffer, OutOfMemory, is_out_of_memory, out_of_memory, out_of_memory_errors};
 pub use unpack::{Blob, Wrapping, wrapping};
 
 use hlo::{Location, Severity};

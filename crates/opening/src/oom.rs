@@ -85,6 +85,48 @@ pub fn is_out_of_memory(text: &str) -> bool {
     MARKS.iter().any(|m| text.contains(m))
 }
 
+/// All errors of a file. In JSON, as tools keep what a run said, each string is a text of its own, with its escapes undone.
+#[must_use]
+pub fn out_of_memory_errors(text: &str) -> Vec<(OutOfMemory, Vec<Diagnostic>)> {
+    if text.trim_start().starts_with(['[', '{']) {
+        let texts = json_strings(text).into_iter().filter(|t| is_out_of_memory(t));
+        let all: Vec<_> = texts.map(|t| out_of_memory(&t)).collect();
+        if !all.is_empty() {
+            return all;
+        }
+    }
+    vec![out_of_memory(text)]
+}
+
+/// The strings of a JSON text, keys too. What is no JSON gives whatever stands between its quotation marks.
+fn json_strings(text: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut chars = text.chars();
+    while chars.by_ref().any(|c| c == '"') {
+        let mut string = String::new();
+        while let Some(c) = chars.next() {
+            match c {
+                '"' => break,
+                '\\' => match chars.next() {
+                    Some('n') => string.push('\n'),
+                    Some('t') => string.push('\t'),
+                    Some('r') => string.push('\r'),
+                    Some('b' | 'f') | None => {}
+                    Some('u') => {
+                        let digits: String = chars.by_ref().take(4).collect();
+                        let code = u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32);
+                        string.push(code.unwrap_or(char::REPLACEMENT_CHARACTER));
+                    }
+                    Some(c) => string.push(c),
+                },
+                c => string.push(c),
+            }
+        }
+        out.push(string);
+    }
+    out
+}
+
 /// Reads the text of an out-of-memory error: whatever stands around it is passed over.
 #[must_use]
 pub fn out_of_memory(text: &str) -> (OutOfMemory, Vec<Diagnostic>) {
@@ -96,7 +138,10 @@ pub fn out_of_memory(text: &str) -> (OutOfMemory, Vec<Diagnostic>) {
     for (i, line) in text.lines().enumerate() {
         let bare = without_prefix(line);
         let t = bare.trim();
-        out.sentence_in(t);
+        // A line of a log may hold the whole text as a literal, with its line breaks escaped.
+        for part in t.split("\\n") {
+            out.sentence_in(part.trim());
+        }
         // A number before `Size:` begins an entry of the TPU's listing, `Buffer N:` one of the other.
         if let Some((n, rest)) = entry_start(t) {
             in_totals = false;
@@ -160,6 +205,12 @@ pub fn out_of_memory(text: &str) -> (OutOfMemory, Vec<Diagnostic>) {
 }
 
 impl OutOfMemory {
+    /// Do both tell of one error? Two texts of it differ in what stands around the sentence, and in the listing.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let key = |e: &Self| (e.form, e.space.clone(), e.used, e.limit, e.requested, e.module.clone());
+        key(self) == key(other) && (self.module.is_some() || self.sentence == other.sentence)
+    }
+
     fn push(&mut self, buffer: ListedBuffer) -> usize {
         if self.buffers.len() >= MOST_BUFFERS {
             return 1;
@@ -195,7 +246,9 @@ impl OutOfMemory {
             self.limit =
                 after("exceeds available ").and_then(|r| r.split_once('(')).and_then(|(_, l)| size(l));
             self.module = after("HLO module: ")
-                .map(|m| m.split_whitespace().next().unwrap_or("").trim_end_matches('.').to_owned());
+                .and_then(|m| m.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\')).next())
+                .map(|m| m.trim_end_matches('.').to_owned())
+                .filter(|m| !m.is_empty());
         } else if let Some(rest) = after("would exceed memory (size=") {
             self.form = Form::Scoped;
             self.requested = after("Allocation (size=").and_then(size);
@@ -335,6 +388,37 @@ mod tests {
         assert_eq!(oom.used, Some(Size { bytes: 48_876_727_828, is_exact: false }));
         assert_eq!(oom.limit, Some(Size { bytes: 16_911_433_728, is_exact: false }));
         assert!(oom.buffers.is_empty());
+    }
+
+    #[test]
+    fn strings_of_json_are_texts_of_their_own() {
+        let one = |module: &str| {
+            format!(
+                "RESOURCE_EXHAUSTED: E1000: Ran out of memory on HBM, the total memory required for HLO temporaries (45.52G) exceeds available HBM (15.75G). HLO module: {module}.\\nSee https://a/\\u0062 for \\\"more\\\"."
+            )
+        };
+        let text = format!(
+            "[\n {{\"label\": \"a\", \"error\": \"{}\"}},\n {{\"error\": \"{}\"}}\n]",
+            one("jit_a"),
+            one("jit_b")
+        );
+        let all = out_of_memory_errors(&text);
+        let modules: Vec<_> = all.iter().map(|(e, _)| e.module.as_deref().unwrap_or_default()).collect();
+        assert_eq!(modules, ["jit_a", "jit_b"]);
+        assert!(all.iter().all(|(e, _)| {
+            e.sentence.trim_end_matches('.').ends_with(e.module.as_deref().unwrap_or_default())
+        }));
+        // As a literal in a line of something else.
+        let (literal, _) = out_of_memory(&format!("raised 'XlaRuntimeError(\"{}\")'", one("jit_c")));
+        assert_eq!(literal.module.as_deref(), Some("jit_c"));
+        assert!(literal.sentence.ends_with("HLO module: jit_c."), "{}", literal.sentence);
+        // What is no JSON after all is one text.
+        assert_eq!(
+            out_of_memory_errors(&format!("[2026] {}", one("jit_d").replace('"', "")))[0].0.module.as_deref(),
+            Some("jit_d")
+        );
+        assert_eq!(json_strings("\"a\\"), ["a"]);
+        assert_eq!(json_strings("{\"\\ud800\":\"\\u00e9\\/\"}"), ["\u{fffd}", "\u{e9}/"]);
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub use edit::{Dropped, Edit, ReadOf, Room, alignment, droppable_reads, room};
 pub use fit::{Fit, Verdict, fits};
 pub use hold::{Hold, Repeated, Until, hold};
 pub use limits::{DEVICES, Device, device_words};
-pub use notes::{Note, Number, cautions, notes, numbers};
+pub use notes::{Note, Number, cautions, gap, notes, numbers};
 pub use origin::{Frames, Origin, Phase, origin, without_numbers};
 pub use padding::{Padded, Padding, padding};
 pub use peak::{Group, Owner, Peak, Slot, SpacePeak, Sum, groups, peak, slots_at, sums};

@@ -1,5 +1,6 @@
 //! What stands out in an assignment, in sentences, and the numbers that are often misread.
 
+use crate::changes::Advised;
 use crate::copies::{Copy, CopyKind, copies};
 use crate::donation::{Donation, Extra, State, donation};
 use crate::fit::fits;
@@ -684,6 +685,47 @@ fn carried(study: &Study, out: &mut Vec<Note>) {
             instructions: loops,
         });
     }
+}
+
+/// Of a program that needs more main memory than there is: whether the single changes that were tried can close the gap, and
+/// if not, what takes most at the peak. `limit` is what there is, in bytes. `None` if it fits, or if a change makes it fit.
+#[must_use]
+pub fn gap(study: &Study, peak: &Peak, limit: u64, found: &Advised) -> Option<String> {
+    let fit = fits(study, peak).into_iter().find(|f| f.color == 0)?;
+    let over = fit.fixed.saturating_add(fit.temp).saturating_sub(limit);
+    let best = found.advice.iter().map(|a| a.saves).max().unwrap_or(0);
+    if over == 0 || best >= over || found.is_unproved {
+        return None;
+    }
+    let mut out = format!("The program needs {} more than the {} that there are", both(over), both(limit));
+    _ = match best {
+        0 => write!(out, ", and no single change saves anything."),
+        _ => write!(out, "; the best single change saves {}: no single one closes the gap.", both(best)),
+    };
+    let space = peak.spaces.iter().find(|s| s.color == 0)?;
+    if fit.least <= limit {
+        out += " What is alive together would fit: another packing might.";
+    } else if let Some(most) = groups(study, &space.slots).first() {
+        _ = write!(
+            out,
+            " Most of what is alive at the peak is {} × {} {}: {} of {}.",
+            most.slots.len(),
+            short(&most.shape),
+            most.operation,
+            both(most.bytes),
+            both(space.live)
+        );
+        let stacked = space.slots.iter().filter(|s| s.rows.iter().any(|r| stack(study, *r).is_some()));
+        let stacked = crate::peak::sum(stacked.map(|s| s.size));
+        if stacked.saturating_mul(10) >= space.live {
+            _ = write!(
+                out,
+                " Arrays that loops fill element by element, such as what a scan keeps for its backward pass, take {}: computing it again instead of keeping it (`jax.checkpoint` around the loop's body) is what would take them away.",
+                both(stacked)
+            );
+        }
+    }
+    Some(out)
 }
 
 /// A number that compiler and run time give, with what it is made of.

@@ -13,11 +13,11 @@ use std::io::Write as _;
 /// Most bytes of files; a page has no memory for more.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The files of one module, in a fixed order, without the folders that they lay in: those are the reader's own affair.
+/// The files of one module, and those of the out-of-memory errors about it, in a fixed order, without the folders that they lay in: those are the reader's own affair.
 #[must_use]
 pub fn files(opened: &Opened, module: usize) -> Vec<Blob> {
     let Some(entry) = opened.modules.get(module) else { return Vec::new() };
-    let mut all: Vec<usize> = of(entry).collect();
+    let mut all: Vec<usize> = of(entry).chain(opened.errors_of(module).map(|(i, _)| *i)).collect();
     all.sort_unstable();
     all.dedup();
     let mut out: Vec<Blob> = all

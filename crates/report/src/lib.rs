@@ -27,7 +27,7 @@ pub use curve::curve;
 pub use data::files;
 pub use shell::{ShellError, check, version};
 pub use text::{cut, cut_line};
-pub use words::{Told, donation, headline, owner, percent, space_name};
+pub use words::{Told, donation, headline, out_of_memory, owner, percent, size_words, space_name};
 
 use opening::{Blob, Limits};
 use questions::{Settings, Study};
@@ -99,7 +99,7 @@ pub fn make(
     };
     let entry = &opened.modules[module];
     let loaded = opened.load(module);
-    let facts = written::OfFiles::new(entry, files, &loaded);
+    let facts = written::OfFiles::new(&opened, module, files, &loaded);
     let study = Study::of(loaded, &Settings::default())
         .map_err(|e| ReportError(format!("{}: {e}", cut(&entry.name))))?;
     let peak = questions::peak(&study);

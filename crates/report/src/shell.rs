@@ -14,11 +14,16 @@ const TITLE: (&str, &str) = ("<title>", "</title>");
 const STATIC: (&str, &str) = ("<!-- report -->", "<!-- /report -->");
 const DATA: (&str, &str) = ("<script type=\"text/plain\" id=\"bufferscope-given\">", "</script>");
 
+/// What a whole page ends with: the program stands last in it, so whatever is missing, it is.
+const END: &str = "</html>";
+
 /// Why a file is no shell for this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShellError {
     /// Something that every shell has is not there.
     NoShell(&'static str),
+    /// It has no end: a file that was cut off.
+    Cut,
     /// It is of another version.
     Version {
         /// What it says.
@@ -34,6 +39,10 @@ impl fmt::Display for ShellError {
             Self::NoShell(what) => {
                 write!(f, "no {what}, expected a report-shell.html as `cargo xtask build` writes it")
             }
+            Self::Cut => write!(
+                f,
+                "is cut off, expected `{END}` at its end: the lab in it would not start; write or fetch the file again"
+            ),
             Self::Version { found, wanted } => write!(
                 f,
                 "version {found}, expected {wanted}: build the shell and the program from the same sources (`cargo xtask build`)"
@@ -51,12 +60,15 @@ fn between(text: &str, (open, close): (&str, &str)) -> Option<std::ops::Range<us
     Some(from..to)
 }
 
-/// Is the text a shell of this version?
+/// Is the text a whole shell of this version?
 pub fn check(shell: &str) -> Result<(), ShellError> {
     let at = between(shell, VERSION).ok_or(ShellError::NoShell("version"))?;
     let (found, wanted) = (&shell[at], version());
     if found != wanted {
         return Err(ShellError::Version { found: found.chars().take(40).collect(), wanted });
+    }
+    if !shell.trim_end().ends_with(END) {
+        return Err(ShellError::Cut);
     }
     Ok(())
 }
@@ -97,7 +109,7 @@ mod tests {
 
     fn shell() -> String {
         format!(
-            "<head>{}{}{}<title>lab</title></head><!-- report --><noscript>x</noscript><!-- /report -->\n{}</script><script>1</script>",
+            "<head>{}{}{}<title>lab</title></head><!-- report --><noscript>x</noscript><!-- /report -->\n{}</script><script>1</script></html>\n",
             VERSION.0,
             version(),
             VERSION.1,
@@ -124,6 +136,13 @@ mod tests {
         assert!(matches!(check(&other), Err(ShellError::Version { found, .. }) if found == "0.0.1+0"));
         let whole = shell();
         let (cut, _) = whole.split_once("<!-- report -->").expect("a mark");
-        assert_eq!(fill(cut, "", "", ""), Err(ShellError::NoShell("place for the report")));
+        assert_eq!(fill(cut, "", "", ""), Err(ShellError::Cut));
+        let lacking = whole.replace("<!-- report -->", "");
+        assert_eq!(fill(&lacking, "", "", ""), Err(ShellError::NoShell("place for the report")));
+        // However little is missing, but for the line's end.
+        for end in whole.find("<title>").expect("a title")..whole.trim_end().len() {
+            assert_eq!(check(&whole[..end]), Err(ShellError::Cut));
+        }
+        assert_eq!(check(whole.trim_end()), Ok(()));
     }
 }

@@ -4,6 +4,7 @@ use crate::text::{cut, cut_line};
 use analysis::{Backend, Color, Target};
 use assigner::words::{binary, both, bytes, grouped};
 use hlo::InstructionId;
+use opening::OutOfMemory;
 use questions::{Peak, Role, Study};
 
 /// Most lines of a table.
@@ -146,4 +147,47 @@ pub fn donation(study: &Study) -> Option<Told> {
         lines.push(format!("{} more lines are left out of the table.", grouped(left_out as u64)));
     }
     Some((lines, table))
+}
+
+/// A size that another program wrote, rounded or not.
+#[must_use]
+pub fn size_words(size: dumps::read::Size) -> String {
+    if size.is_exact { both(size.bytes) } else { format!("about {}", binary(size.bytes)) }
+}
+
+/// What an out-of-memory error says, in sentences.
+#[must_use]
+pub fn out_of_memory(e: &OutOfMemory) -> Vec<String> {
+    let mut words = Vec::new();
+    let space = e.space.as_deref().map(|s| format!(" in {}", cut(s))).unwrap_or_default();
+    match (e.used, e.limit) {
+        (Some(used), Some(limit)) => words.push(format!(
+            "The program needs {}{space}, and there are {}: {} too many.",
+            size_words(used),
+            size_words(limit),
+            binary(used.bytes.saturating_sub(limit.bytes))
+        )),
+        (Some(used), None) => words.push(format!("The program needs {}{space}.", size_words(used))),
+        _ => {}
+    }
+    if let Some(asked) = e.requested {
+        words.push(format!("One request, at run time, asked for {}.", size_words(asked)));
+    }
+    if let Some(module) = &e.module {
+        words.push(format!("It is about the module {}.", cut(module)));
+    }
+    if !e.totals.is_empty() {
+        let sums: Vec<String> =
+            e.totals.iter().map(|(what, size)| format!("{}: {}", cut(what), size_words(*size))).collect();
+        words.push(format!("By kind, as the message has it: {}.", sums.join("; ")));
+    }
+    if !e.buffers.is_empty() {
+        let sum = e.buffers.iter().fold(0u64, |s, b| s.saturating_add(b.size.bytes));
+        words.push(format!(
+            "The listing names {} buffers with {} together.",
+            grouped(e.buffers.len() as u64),
+            binary(sum)
+        ));
+    }
+    words
 }

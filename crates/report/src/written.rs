@@ -4,9 +4,9 @@ use crate::State;
 use crate::curve::curve;
 use crate::markup::{Column, escaped, list, table};
 use crate::text::{cut, cut_line};
-use crate::words::{donation, headline, owner, percent, space_name};
+use crate::words::{donation, headline, out_of_memory, owner, percent, size_words, space_name};
 use assigner::words::{both, bytes, difference, grouped};
-use opening::{Blob, Entry, Loaded};
+use opening::{Blob, Loaded, Opened, OutOfMemory};
 use questions::{Effort, Group, Peak, Source, SpacePeak, Study};
 use std::fmt::Write as _;
 
@@ -18,6 +18,8 @@ const MOST_GROUPS: usize = 60;
 const MOST_NOTES: usize = 40;
 /// Most changes that would help.
 const MOST_ADVICE: usize = 20;
+/// Most entries of an out-of-memory error's listing.
+const MOST_LISTED: usize = 30;
 /// Most contradictions and remarks.
 const MOST_REMARKS: usize = 60;
 
@@ -32,10 +34,15 @@ pub(crate) struct OfFiles {
     files: Vec<(String, u64)>,
     /// The sum of the allocations as another file gives it.
     told: Option<u64>,
+    /// Out-of-memory errors about the module.
+    errors: Vec<OutOfMemory>,
+    /// Bytes that there were when it did not fit.
+    limit: Option<u64>,
 }
 
 impl OfFiles {
-    pub(crate) fn new(entry: &Entry, files: &[Blob], loaded: &Loaded) -> Self {
+    pub(crate) fn new(opened: &Opened, module: usize, files: &[Blob], loaded: &Loaded) -> Self {
+        let entry = &opened.modules[module];
         let chips = [
             entry.id.as_ref().map(|id| format!("module {id}")),
             loaded.backend.or(entry.backend).map(|b| b.name().to_uppercase()),
@@ -61,6 +68,8 @@ impl OfFiles {
                 .and_then(|v| v.total.as_ref())
                 .filter(|_| loaded.dump.assignment.is_some())
                 .map(|t| t.bytes),
+            errors: opened.errors_of(module).map(|(_, e)| e.clone()).collect(),
+            limit: opened.limit_of(module),
         }
     }
 }
@@ -109,6 +118,14 @@ pub(crate) fn body(
         },
     );
     out += "</div>\n";
+    for e in &of.errors {
+        heading(&mut out, "Out of memory");
+        _ = writeln!(out, "<p><code>{}</code></p>", escaped(&cut_line(&e.sentence)));
+        for words in out_of_memory(e) {
+            paragraph(&mut out, &words);
+        }
+        listing(&mut out, e);
+    }
     if !of.findings.is_empty() {
         heading(&mut out, &format!("The files contradict each other ({})", of.findings.len()));
         list(&mut out, "ul", &of.findings[..of.findings.len().min(MOST_REMARKS)]);
@@ -136,7 +153,7 @@ pub(crate) fn body(
         paragraph(&mut out, "There are no temporaries: arguments, outputs and constants are all there is.");
     }
     stands_out(&mut out, study, peak);
-    advice(&mut out, study, tell);
+    advice(&mut out, study, peak, of.limit, tell);
     if let Some((lines, rows)) = donation(study) {
         heading(&mut out, "Donation");
         for line in lines {
@@ -165,6 +182,24 @@ pub(crate) fn body(
     of_files(&mut out, of, study);
     out += "</article>\n";
     out
+}
+
+/// The largest entries of an error's own listing.
+fn listing(out: &mut String, e: &OutOfMemory) {
+    if e.buffers.is_empty() {
+        return;
+    }
+    let lines: Vec<Vec<String>> = e
+        .buffers
+        .iter()
+        .take(MOST_LISTED)
+        .map(|b| {
+            let what = b.op_name.as_deref().or(b.label.as_deref()).unwrap_or_default();
+            vec![size_words(b.size), cut(&b.shape), cut(b.kind.as_deref().unwrap_or_default()), cut(what)]
+        })
+        .collect();
+    let columns = [("Size", Number), ("Shape", Code), ("Kind", Words), ("What", Words)];
+    table(out, "The error's own listing", &columns, &lines, None);
 }
 
 fn totals(out: &mut String, peak: &Peak) {
@@ -318,7 +353,13 @@ fn stands_out(out: &mut String, study: &Study, peak: &Peak) {
     }
 }
 
-fn advice(out: &mut String, study: &Study, tell: &mut dyn FnMut(usize, usize)) {
+fn advice(
+    out: &mut String,
+    study: &Study,
+    peak: &Peak,
+    limit: Option<u64>,
+    tell: &mut dyn FnMut(usize, usize),
+) {
     if study.program.is_none() {
         return;
     }
@@ -327,6 +368,9 @@ fn advice(out: &mut String, study: &Study, tell: &mut dyn FnMut(usize, usize)) {
         tell(done, of);
         true
     });
+    if let Some(gap) = limit.and_then(|limit| questions::gap(study, peak, limit, &found)) {
+        paragraph(out, &gap);
+    }
     if found.is_unproved {
         paragraph(out, "The program as it is cannot be proved right by the checker, so no change was tried.");
         return;

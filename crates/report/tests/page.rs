@@ -10,7 +10,7 @@ use std::path::Path;
 
 fn shell() -> String {
     format!(
-        "<head><meta name=\"bufferscope-shell\" content=\"{}\"><title>lab</title></head>\n<!-- report -->\n<!-- /report -->\n<script type=\"text/plain\" id=\"bufferscope-given\"></script>\n<script type=\"module\">start()</script>\n",
+        "<head><meta name=\"bufferscope-shell\" content=\"{}\"><title>lab</title></head>\n<!-- report -->\n<!-- /report -->\n<script type=\"text/plain\" id=\"bufferscope-given\"></script>\n<script type=\"module\">start()</script>\n</html>\n",
         version()
     )
 }

@@ -25,9 +25,8 @@ pub fn Bench(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
         (!line.backend.is_empty()).then(|| line.backend.to_uppercase()),
         (!line.stage.is_empty()).then(|| line.stage.clone()),
         line.instructions.map(|n| format!("{} instructions", grouped(n))),
-        line.peak.map(|p| {
-            format!("peak of live values {}{}", both(p), if line.peak_is_ours { " (ours)" } else { "" })
-        }),
+        // The live-range file's own peak misses parts of tuples: what is needed is what was allocated.
+        line.total.map(|total| format!("{} in all", both(total))),
     ]
     .into_iter()
     .flatten()

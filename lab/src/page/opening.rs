@@ -370,10 +370,10 @@ fn WhatIsThere(lab: Lab, opened: Arc<Opened>) -> impl IntoView {
         .iter()
         .map(|w| {
             view! {
-                <section class="log">
-                    <h3>{w.title.clone()}</h3>
+                <details class="log">
+                    <summary>{w.title.clone()}</summary>
                     {w.lines.iter().map(|l| view! { <p>{l.clone()}</p> }).collect_view()}
-                </section>
+                </details>
             }
         })
         .collect_view();
@@ -384,9 +384,9 @@ fn WhatIsThere(lab: Lab, opened: Arc<Opened>) -> impl IntoView {
             <p>{summary}</p>
             {opened.advice.clone().map(|a| view! { <p class="problem" role="alert">{a}</p> })}
             {errors}
+            {list}
             {logs}
             <Notes title="What was said of the files" notes=opened.notes.clone() open=opened.modules.is_empty() />
-            {list}
         </div>
     }
 }
@@ -442,7 +442,11 @@ fn ModuleList(lab: Lab, modules: Vec<ModuleLine>) -> impl IntoView {
                 .filter(|t| !t.is_empty())
                 .collect::<Vec<_>>()
                 .join(" / ");
-            let peak = bytes(m.peak);
+            // The live-range file's own peak misses parts of tuples: what is needed is what was allocated.
+            let needs = match (m.total, m.peak) {
+                (None, Some(peak)) if m.peak_is_ours => format!("at least {} (ours)", both(peak)),
+                (total, _) => bytes(total),
+            };
             view! {
                 <tr aria-current=move || (current() == Some(module)).then_some("true")>
                     <td>{m.id.clone()}</td>
@@ -454,10 +458,7 @@ fn ModuleList(lab: Lab, modules: Vec<ModuleLine>) -> impl IntoView {
                     </th>
                     <td>{m.backend.clone()}</td>
                     <td class="number">{m.instructions.map_or_else(|| "—".to_owned(), grouped)}</td>
-                    <td class="number">
-                        {peak}
-                        {m.peak_is_ours.then_some(" (ours)")}
-                    </td>
+                    <td class="number">{needs}</td>
                     <td class="number">{bytes(m.temp)}</td>
                     <td>
                         {m.has.join(", ")}
@@ -470,16 +471,16 @@ fn ModuleList(lab: Lab, modules: Vec<ModuleLine>) -> impl IntoView {
         })
         .collect_view();
     view! {
-        <div class="scroll" tabindex="0" role="region" aria-label="Modules, the largest peak first">
+        <div class="scroll" tabindex="0" role="region" aria-label="Modules, the largest first">
             <table class="modules">
-                <caption class="hidden">"Modules, the largest peak first"</caption>
+                <caption class="hidden">"Modules, the largest first"</caption>
                 <thead>
                     <tr>
                         <th scope="col">"Id"</th>
                         <th scope="col">"Module"</th>
                         <th scope="col">"Backend"</th>
                         <th scope="col">"Instructions"</th>
-                        <th scope="col">"Peak of live values"</th>
+                        <th scope="col">"Needs in all"</th>
                         <th scope="col">"Temporaries"</th>
                         <th scope="col">"Files"</th>
                     </tr>

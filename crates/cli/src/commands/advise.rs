@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let notes = questions::notes(&study, &peak);
     let effort = Effort { trials: arguments.trials, ..Effort::default() };
     let found = advise(&study, effort, &mut |_, _| true);
+    let gap = arguments.module.limit()?.and_then(|limit| questions::gap(&study, &peak, limit, &found));
     // What would let copies go, as copy insertion sees it: moves that no single change above makes.
     let mut copies = questions::copies(&study);
     copies.retain(|c| c.kind == CopyKind::Plain);
@@ -69,6 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             "untried": found.untried,
             "unproved": found.is_unproved,
             "copies_removed_by": removes,
+            "gap": gap,
             "notes": notes_in_json(&study, &notes),
             "numbers": numbers,
             "cautions": questions::cautions(&study),
@@ -100,6 +102,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         grouped(found.tried as u64),
         grouped(found.spoilt as u64)
     );
+    if let Some(gap) = &gap {
+        _ = writeln!(out, "{gap}");
+    }
     if !removes.is_empty() {
         out += "\nCopies would go, as copy insertion sees it, if you\n";
         for line in removes.iter().take(arguments.most) {

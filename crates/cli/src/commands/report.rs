@@ -17,10 +17,10 @@ pub(crate) struct Arguments {
     /// Which module of a folder: its number, its name or one of its files, behind `FOLDER/` or `cpu:`, `gpu:`, `tpu:` if there are several
     #[arg(long = "module", value_name = "ID_OR_NAME")]
     pick: Option<String>,
-    /// The page; `-` is standard output [default: report.html, which must not be there yet]
+    /// The page, which must not be there yet; `-` is standard output [default: report.html]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write over a report.html that is there
+    /// Write over a file that is there, unless it is one that is read
     #[arg(long)]
     force: bool,
     /// The lab as one file, as the build writes it [default: looked for beside this program, in dist/, and above]
@@ -33,18 +33,20 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let output = arguments.output.clone().unwrap_or_else(|| DEFAULT.into());
-    let is_guarded = arguments.output.is_none() && !arguments.force;
-    if is_guarded && output.exists() {
-        return Err(Failure(format!(
-            "{DEFAULT}: is there already, expected --force to write over it, or -o with another name"
-        )));
-    }
+    guard(arguments, &output)?;
     let shell = if arguments.plain { None } else { shell(arguments.shell.as_deref())? };
     let module = ModuleArguments::new(arguments.module.clone(), None, None, None).of(arguments.pick.clone());
     let files = module.files()?;
     let fail = |what: &dyn std::fmt::Display, path: &Path| Failure(format!("{}: {what}", path.display()));
     if let Some((path, text)) = &shell {
+        if is_same(path, &output) {
+            return Err(is_read(&output));
+        }
         report::check(text).map_err(|e| fail(&e, path))?;
+    }
+    let is_one_of_them = |f: &opening::Blob| output.file_name().is_some_and(|n| *n == *f.name);
+    if is_inside(&arguments.module, &output) && files.iter().any(is_one_of_them) {
+        return Err(is_read(&output));
     }
     let text = shell.as_ref().map(|s| s.1.as_str());
     let made = report::make(&files, text, &report::State::default(), &mut |_, _| {})
@@ -66,6 +68,34 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         report::cut(&made.name),
         both(made.total)
     )))
+}
+
+/// A file that is there is somebody's: it is written over only when that is asked for, and what is read never.
+fn guard(arguments: &Arguments, output: &Path) -> Result<(), Failure> {
+    if is_same(&arguments.module, output) {
+        return Err(is_read(output));
+    }
+    if !arguments.force && output.is_file() {
+        return Err(Failure(format!(
+            "{}: is there already, expected --force to write over it, or -o with another name",
+            output.display()
+        )));
+    }
+    Ok(())
+}
+
+fn is_read(output: &Path) -> Failure {
+    Failure(format!("{}: is what is read, expected another name for the page", output.display()))
+}
+
+/// Do both name one file? Links are followed.
+fn is_same(a: &Path, b: &Path) -> bool {
+    a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+}
+
+/// Is it a file that is in this folder?
+fn is_inside(folder: &Path, file: &Path) -> bool {
+    folder.canonicalize().is_ok_and(|folder| file.canonicalize().is_ok_and(|file| file.starts_with(folder)))
 }
 
 /// The shell with its path: the one that is named, else beside this program, else in a `dist` above it or above here.
