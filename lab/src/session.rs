@@ -13,7 +13,7 @@ use crate::topics;
 use crate::{address, compare, export, trial};
 use analysis::{Backend, Facts, Orders, Target, ValueId};
 use assigner::Decision;
-use assigner::words::{self, binary, both, grouped};
+use assigner::words::{self, both, grouped};
 use opening::{Blob, Limits, Stage};
 use questions::{Peak, Program, Role, Settings, Study};
 use rustc_hash::FxHashMap;

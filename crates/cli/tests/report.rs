@@ -200,7 +200,7 @@ fn an_error_in_the_folder_is_told_once_and_measured_against() {
     let place = Place::new("memory");
     let error = "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO temporaries (48.00K) exceeds available HBM (1.00K). HLO module: m.";
     place.write("d/module_0001.m.cpu_after_optimizations.txt", MODULE);
-    place.write("d/error.txt", error);
+    place.write("d/zerror.txt", error);
     place.write("d/stats.json", &format!("[{{\"error\": \"{error}\\nSee https://a for more details.\"}}]"));
     place.write("d/other.txt", &error.replace("module: m.", "module: n."));
     let told = |arguments: &str| {
@@ -211,7 +211,7 @@ fn an_error_in_the_folder_is_told_once_and_measured_against() {
     let page = told("report d --plain -o -");
     assert_eq!(page.matches("<h2>Out of memory</h2>").count(), 1, "{page}");
     assert!(page.contains("exceeds available HBM (1.00K). HLO module: m.</code>"), "{page}");
-    assert!(page.contains("error.txt") && !page.contains("stats.json") && !page.contains("other.txt"));
+    assert!(page.contains("zerror.txt") && !page.contains("stats.json") && !page.contains("other.txt"));
     let gap = "The program needs ";
     assert!(page.contains(gap) && told("advise d").contains(gap));
     assert!(!told("advise d/module_0001.m.cpu_after_optimizations.txt").contains(gap));

@@ -138,9 +138,17 @@ impl Opened {
                         for (oom, remarks) in out_of_memory_errors(&text) {
                             self.remarks.extend(remarks.into_iter().map(|d| Remark::of(&file.name, d)));
                             match self.errors.iter_mut().find(|(_, e)| e.is_same(&oom)) {
-                                // One error in two files: the fuller text is kept.
-                                Some(kept) if kept.1.buffers.len() < oom.buffers.len() => *kept = (i, oom),
-                                Some(_) => {}
+                                // One error in two files: the fuller text is kept, and one that is no list of several.
+                                Some(kept) => {
+                                    let rank = |i: usize, e: &OutOfMemory| {
+                                        let is_list =
+                                            self.files[i].bytes.trim_ascii_start().starts_with(b"[");
+                                        (e.buffers.len(), !is_list)
+                                    };
+                                    if rank(kept.0, &kept.1) < rank(i, &oom) {
+                                        *kept = (i, oom);
+                                    }
+                                }
                                 None => self.errors.push((i, oom)),
                             }
                         }

@@ -708,8 +708,8 @@ pub fn gap(study: &Study, peak: &Peak, limit: u64, found: &Advised) -> Option<St
     } else if let Some(most) = groups(study, &space.slots).first() {
         _ = write!(
             out,
-            " Most of what is alive at the peak is {} × {} {}: {} of {}.",
-            most.slots.len(),
+            " Most of what is alive at the peak is {}{} {}: {} of {}.",
+            if most.slots.len() > 1 { format!("{} × ", most.slots.len()) } else { String::new() },
             short(&most.shape),
             most.operation,
             both(most.bytes),
