@@ -1,5 +1,6 @@
 //! The module's text: lit with the figures, and editable.
 
+use crate::views::text_pane::put_caret;
 use crate::workbench::{Workbench, use_workbench};
 use leptos::ev::{Event, MouseEvent};
 use leptos::html::{Div, Textarea};
@@ -142,14 +143,7 @@ fn Pane() -> impl IntoView {
     });
     let go = move |line: u32| {
         if let Some(area) = area.get_untracked() {
-            _ = area.focus();
-            let at: usize = area
-                .value()
-                .split_inclusive('\n')
-                .take(line as usize - 1)
-                .map(|l| l.encode_utf16().count())
-                .sum();
-            _ = area.set_selection_range(at as u32, at as u32);
+            put_caret(&area, line);
             // Last, because focus scrolls to the caret as well, but wherever it likes.
             area.set_scroll_top((f64::from(line - 1) * LINE - LINE * 4.0).max(0.0) as i32);
             area.set_scroll_left(0);

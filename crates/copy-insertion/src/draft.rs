@@ -638,21 +638,7 @@ impl Draft {
             module.set_control_predecessors(id, before);
             module.set_called(id, called);
         }
-        for n in 0..module.instructions.len() {
-            let id = InstructionId(n as u32);
-            let before = module.control_predecessors(id);
-            if before.is_empty() {
-                if module.attribute(id, "control-predecessors").is_some() {
-                    module.remove_attribute(id, "control-predecessors");
-                }
-                continue;
-            }
-            let names: Vec<String> = before.iter().map(|b| format!("%{}", module.name_of(*b))).collect();
-            let text = format!("{{{}}}", names.join(", "));
-            if module.attribute(id, "control-predecessors") != Some(&text) {
-                module.set_attribute(id, "control-predecessors", &text);
-            }
-        }
+        module.name_control_predecessors();
         (module, orders, map)
     }
 }

@@ -149,13 +149,6 @@ fn without_copies(
                 module.control_predecessors(id).iter().copied().filter(|b| read_by(*b).is_none()).collect();
             if before.len() != module.control_predecessors(id).len() {
                 bare.set_control_predecessors(id, &before);
-                if before.is_empty() {
-                    bare.remove_attribute(id, "control-predecessors");
-                } else {
-                    let names: Vec<String> =
-                        before.iter().map(|b| format!("%{}", module.name_of(*b))).collect();
-                    bare.set_attribute(id, "control-predecessors", &format!("{{{}}}", names.join(", ")));
-                }
             }
         }
         let bare = &mut bare.computations[c.index()];
@@ -165,6 +158,7 @@ fn without_copies(
     if left_out.is_empty() {
         return None;
     }
+    bare.name_control_predecessors();
     // Written and read again: what was left out has no number any more.
     let bare = hlo::read_owned(hlo::print(&bare)).complete().ok()?;
     Some((bare, left_out))

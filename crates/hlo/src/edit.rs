@@ -56,11 +56,31 @@ impl Module {
     }
 
     /// Sets the instructions that must run before it though it does not read them. The attribute
-    /// `control-predecessors` is not changed; see [`Module::set_attribute`].
+    /// `control-predecessors` stays as it was until [`Module::name_control_predecessors`].
     pub fn set_control_predecessors(&mut self, id: InstructionId, predecessors: &[InstructionId]) {
         let old = self.instruction(id).control_predecessors;
         self.instructions[id.index()].control_predecessors =
             replace(&mut self.operand_pool, old, predecessors);
+    }
+
+    /// Writes the attribute `control-predecessors` anew wherever it is not what the links say: after they have been set, or
+    /// instructions have got other names.
+    pub fn name_control_predecessors(&mut self) {
+        for id in self.instruction_ids() {
+            let before = self.control_predecessors(id);
+            let said = self.attribute(id, "control-predecessors");
+            if before.is_empty() {
+                if said.is_some() {
+                    self.remove_attribute(id, "control-predecessors");
+                }
+                continue;
+            }
+            let names: Vec<String> = before.iter().map(|b| format!("%{}", self.name_of(*b))).collect();
+            let text = format!("{{{}}}", names.join(", "));
+            if said != Some(&text) {
+                self.set_attribute(id, "control-predecessors", &text);
+            }
+        }
     }
 
     /// Sets the computations it calls. The attributes that name them are not changed.

@@ -388,18 +388,14 @@ fn with_copies(module: &Module, target: &Target) -> Result<Module, String> {
 /// that waits for it. Where nothing was put in or taken out, the module stays what it was.
 fn in_schedule(before: &Module, made: copy_insertion::Outcome) -> Module {
     let mut module = made.module;
-    let mut is_renamed = false;
     for copy in &made.copies {
         let (Some(stands), Some(old)) = (copy.stands_as, copy.in_place_of.first()) else { continue };
         let name = before.name_of(*old).to_owned();
         if !module.instruction_ids().any(|i| module.name_of(i) == name) {
             module.instructions[stands.index()].name = module.add_text(&name);
-            is_renamed = true;
         }
     }
-    if is_renamed {
-        name_predecessors(&mut module);
-    }
+    module.name_control_predecessors();
     let place: HashMap<&str, usize> = before
         .computations
         .iter()
@@ -444,17 +440,6 @@ fn in_schedule(before: &Module, made: copy_insertion::Outcome) -> Module {
         set_header(&mut module, "is_scheduled", "true");
     }
     module
-}
-
-/// The text of `control-predecessors` says names: after some have changed it is written anew.
-fn name_predecessors(module: &mut Module) {
-    let waiting: Vec<InstructionId> =
-        module.instruction_ids().filter(|i| !module.control_predecessors(*i).is_empty()).collect();
-    for id in waiting {
-        let names: Vec<String> =
-            module.control_predecessors(id).iter().map(|p| format!("%{}", module.name_of(*p))).collect();
-        module.set_attribute(id, "control-predecessors", &format!("{{{}}}", names.join(", ")));
-    }
 }
 
 /// Where an instruction may run without coming before what it waits for or behind what waits for it.

@@ -409,12 +409,6 @@ fn sweep(module: &mut Module) {
             let before: Vec<InstructionId> =
                 module.control_predecessors(*i).iter().copied().filter(|p| wanted.contains(p)).collect();
             if before.len() != module.control_predecessors(*i).len() {
-                let names: Vec<String> = before.iter().map(|p| format!("%{}", module.name_of(*p))).collect();
-                if names.is_empty() {
-                    module.remove_attribute(*i, "control-predecessors");
-                } else {
-                    module.set_attribute(*i, "control-predecessors", &format!("{{{}}}", names.join(", ")));
-                }
                 module.set_control_predecessors(*i, &before);
             }
         }
@@ -433,6 +427,7 @@ fn sweep(module: &mut Module) {
             module.computations[c.index()].parameters = kept;
         }
     }
+    module.name_control_predecessors();
 }
 
 /// The names of the computations that the entry reaches.

@@ -37,11 +37,11 @@ mod view {
     use crate::scene;
     use crate::state::{Selection, Source, State};
     use crate::teach::{Predict, Puzzle, PuzzleResult, Rule};
+    use crate::views::choose::OneOf;
     use crate::views::drawn::Drawn;
     use crate::views::scrubber::Scrubber;
     use crate::workbench::{Shared, Workbench, use_workbench};
     use assigner::words::{bytes, grouped};
-    use leptos::ev::Event;
     use leptos::prelude::*;
 
     /// What the engine says of the present setting, for the figure and the prose around it.
@@ -173,8 +173,7 @@ mod view {
         let last = move || answer.with(|a| a.as_ref().map_or(0, |a| a.links.len())) as u32;
         let said = move || answer.with(|a| a.as_ref().map(|a| a.said(step_of(wb, a)))).unwrap_or_default();
         let pass = move || answer.with(|a| a.as_ref().map(|a| a.pass.clone())).unwrap_or_default();
-        let choose = move |e: Event| {
-            let id = event_target_value(&e);
+        let choose = move |id: String| {
             if let Some(program) = PROGRAMS.iter().position(|p| p.id == id) {
                 set(wb, &Setting { program, turned: Vec::new() });
             }
@@ -195,22 +194,12 @@ mod view {
                 data-memory=move || answer.with(|a| a.as_ref().map(|a| a.memory.to_string()))
             >
                 <div class="touch-controls">
-                    <label class="field">
-                        "Program"
-                        <select on:change=choose prop:value=move || PROGRAMS[program.get()].id>
-                            {PROGRAMS
-                                .iter()
-                                .enumerate()
-                                .map(|(n, p)| {
-                                    view! {
-                                        <option value=p.id selected=move || program.get() == n>
-                                            {p.title}
-                                        </option>
-                                    }
-                                })
-                                .collect_view()}
-                        </select>
-                    </label>
+                    <OneOf
+                        label="Program"
+                        options=PROGRAMS.iter().map(|o| (o.id, o.title.to_owned())).collect()
+                        now=Signal::derive(move || PROGRAMS[program.get()].id)
+                        choose=Callback::new(choose)
+                    />
                 </div>
                 <p class="quiet">{move || PROGRAMS[program.get()].about}</p>
                 <p class="answer" data-said="sentence">{sentence}</p>

@@ -39,6 +39,7 @@ mod view {
     use crate::scene;
     use crate::state::{Selection, Source, State};
     use crate::teach::{Predict, Puzzle, PuzzleResult, Rule, Term};
+    use crate::views::choose::OneOf;
     use crate::views::drawn::Drawn;
     use crate::workbench::{Workbench, use_workbench};
     use assigner::words::{bytes, grouped};
@@ -203,8 +204,7 @@ mod view {
         let wb = use_workbench();
         let all = Memo::new(move |_| opened(wb).map(colours::spaces).unwrap_or_default());
         let sentence = move || opened(wb).map(colours::sentence).unwrap_or_default();
-        let choose = move |e: Event| {
-            let id = event_target_value(&e);
+        let choose = move |id: String| {
             wb.set(with_program(wb, PROGRAMS.iter().position(|p| p.id == id).unwrap_or(0)));
         };
         let values = move || {
@@ -235,21 +235,12 @@ mod view {
                 }
             >
                 <div class="touch-controls">
-                    <label class="field">
-                        "Program"
-                        <select on:change=choose prop:value=move || PROGRAMS[program(wb)].id>
-                            {PROGRAMS
-                                .iter()
-                                .map(|p| {
-                                    view! {
-                                        <option value=p.id selected=move || PROGRAMS[program(wb)].id == p.id>
-                                            {p.title}
-                                        </option>
-                                    }
-                                })
-                                .collect_view()}
-                        </select>
-                    </label>
+                    <OneOf
+                        label="Program"
+                        options=PROGRAMS.iter().map(|o| (o.id, o.title.to_owned())).collect()
+                        now=Signal::derive(move || PROGRAMS[program(wb)].id)
+                        choose=Callback::new(choose)
+                    />
                     <label class="field">
                         "Value"
                         <select on:change=select>

@@ -41,6 +41,7 @@ mod view {
     use crate::scene;
     use crate::state::{Selection, Source, State};
     use crate::teach::{Predict, Puzzle, PuzzleResult, Rule};
+    use crate::views::choose::OneOf;
     use crate::views::drawn::Drawn;
     use crate::views::scrubber::Scrubber;
     use crate::workbench::{Shared, Workbench, use_workbench};
@@ -194,8 +195,7 @@ mod view {
         let sentence =
             move || answer.with(|a| a.as_ref().map(|a| a.sentence(stage.get()))).unwrap_or_default();
         let case = Memo::new(move |_| setting.with(|s| s.case));
-        let choose = move |e: Event| {
-            let id = event_target_value(&e);
+        let choose = move |id: String| {
             if let Some(case) = CASES.iter().position(|c| c.id == id) {
                 set(wb, &Setting { case, ..Setting::default() });
             }
@@ -224,22 +224,12 @@ mod view {
                 data-memory=move || answer.with(|a| a.as_ref().and_then(|a| a.memory).map(|m| m.to_string()))
             >
                 <div class="touch-controls">
-                    <label class="field">
-                        "Program"
-                        <select on:change=choose prop:value=move || CASES[case.get()].id>
-                            {CASES
-                                .iter()
-                                .enumerate()
-                                .map(|(n, c)| {
-                                    view! {
-                                        <option value=c.id selected=move || case.get() == n>
-                                            {c.title}
-                                        </option>
-                                    }
-                                })
-                                .collect_view()}
-                        </select>
-                    </label>
+                    <OneOf
+                        label="Program"
+                        options=CASES.iter().map(|o| (o.id, o.title.to_owned())).collect()
+                        now=Signal::derive(move || CASES[case.get()].id)
+                        choose=Callback::new(choose)
+                    />
                     <label class="check">
                         <input
                             type="checkbox"

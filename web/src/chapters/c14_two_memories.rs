@@ -44,6 +44,7 @@ mod view {
     use crate::scene::{self, Memories, hit};
     use crate::state::{Source, State};
     use crate::teach::{Predict, Puzzle, PuzzleResult, Rule};
+    use crate::views::choose::OneOf;
     use crate::views::plot::{change, paint, point, width_of};
     use crate::views::slider::Slider;
     use crate::workbench::{Shared, Workbench, use_workbench};
@@ -323,25 +324,12 @@ mod view {
                 data-after=move || run.get().map(|r| memory::micros(r.seconds.1))
             >
                 <div class="touch-controls">
-                    <label class="field">
-                        "Program"
-                        <select
-                            on:change=move |e| choose_program(wb, &event_target_value(&e))
-                            prop:value=move || PROGRAMS[program.get()].id
-                        >
-                            {PROGRAMS
-                                .iter()
-                                .enumerate()
-                                .map(|(n, p)| {
-                                    view! {
-                                        <option value=p.id selected=move || program.get() == n>
-                                            {p.title}
-                                        </option>
-                                    }
-                                })
-                                .collect_view()}
-                        </select>
-                    </label>
+                    <OneOf
+                        label="Program"
+                        options=PROGRAMS.iter().map(|o| (o.id, o.title.to_owned())).collect()
+                        now=Signal::derive(move || PROGRAMS[program.get()].id)
+                        choose=Callback::new(move |id: String| choose_program(wb, &id))
+                    />
                     <label class="field">
                         "Value and reader"
                         <select on:change=move |e| {

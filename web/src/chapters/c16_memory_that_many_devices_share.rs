@@ -55,6 +55,7 @@ mod view {
     use crate::scene::{self, Reached};
     use crate::state::{Source, State};
     use crate::teach::{Predict, Puzzle, PuzzleResult, Rule};
+    use crate::views::choose::OneOf;
     use crate::views::drawn::Drawn;
     use crate::views::plot::{change, paint, point, width_of};
     use crate::views::scrubber::Scrubber;
@@ -309,40 +310,18 @@ mod view {
             >
                 <p class="quiet" data-said="needs">{needs} "."</p>
                 <div class="choices-row">
-                    <label class="field">
-                        "Way"
-                        <select on:change=move |e: Event| choose(wb, "way", &event_target_value(&e), WAYS[0].id)>
-                            {WAYS
-                                .iter()
-                                .enumerate()
-                                .map(|(n, way)| {
-                                    view! {
-                                        <option value=way.id selected=move || setting.get().way == n>
-                                            {format!("{}: {}", way.id, way.about)}
-                                        </option>
-                                    }
-                                })
-                                .collect_view()}
-                        </select>
-                    </label>
-                    <label class="field">
-                        "What goes wrong"
-                        <select on:change=move |e: Event| {
-                            choose(wb, "trouble", &event_target_value(&e), TROUBLES[0].id);
-                        }>
-                            {TROUBLES
-                                .iter()
-                                .enumerate()
-                                .map(|(n, trouble)| {
-                                    view! {
-                                        <option value=trouble.id selected=move || setting.get().trouble == n>
-                                            {trouble.title}
-                                        </option>
-                                    }
-                                })
-                                .collect_view()}
-                        </select>
-                    </label>
+                    <OneOf
+                        label="Way"
+                        options=WAYS.iter().map(|w| (w.id, format!("{}: {}", w.id, w.about))).collect()
+                        now=Signal::derive(move || WAYS[setting.get().way].id)
+                        choose=Callback::new(move |id: String| choose(wb, "way", &id, WAYS[0].id))
+                    />
+                    <OneOf
+                        label="What goes wrong"
+                        options=TROUBLES.iter().map(|o| (o.id, o.title.to_owned())).collect()
+                        now=Signal::derive(move || TROUBLES[setting.get().trouble].id)
+                        choose=Callback::new(move |id: String| choose(wb, "trouble", &id, TROUBLES[0].id))
+                    />
                     <label class="field">
                         "with device"
                         <select
@@ -533,22 +512,12 @@ mod view {
             <div class="reaching" data-address=move || shown.get().map(|f| format!("{:#x}", f.address))>
                 <p class="answer" data-said="reach">{sentence}</p>
                 <div class="choices-row">
-                    <label class="field">
-                        "Way"
-                        <select on:change=move |e: Event| choose(wb, "way", &event_target_value(&e), WAYS[0].id)>
-                            {WAYS
-                                .iter()
-                                .enumerate()
-                                .map(|(n, w)| {
-                                    view! {
-                                        <option value=w.id selected=move || way.get() == n>
-                                            {w.id}
-                                        </option>
-                                    }
-                                })
-                                .collect_view()}
-                        </select>
-                    </label>
+                    <OneOf
+                        label="Way"
+                        options=WAYS.iter().map(|w| (w.id, w.id.to_owned())).collect()
+                        now=Signal::derive(move || WAYS[way.get()].id)
+                        choose=Callback::new(move |id: String| choose(wb, "way", &id, WAYS[0].id))
+                    />
                     <label class="field">
                         "Address in"
                         <select on:change=move |e: Event| {

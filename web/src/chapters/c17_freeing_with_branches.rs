@@ -42,6 +42,7 @@ mod view {
     use crate::scene;
     use crate::state::{Selection, Source, State};
     use crate::teach::{Predict, Puzzle, PuzzleResult, Rule, Term, coded};
+    use crate::views::choose::OneOf;
     use crate::views::drawn::Drawn;
     use crate::views::plot::change;
     use crate::views::scrubber::Scrubber;
@@ -262,14 +263,13 @@ mod view {
         let Freeing { setting, told, done, moment } = freeing;
         let example = Memo::new(move |_| setting.with(|s| s.example));
         let is_own = move || setting.with(|s| s.text.is_some());
-        let choose = move |e: Event| {
-            let id = event_target_value(&e);
+        let choose = move |id: String| {
             if let Some(example) = EXAMPLES.iter().position(|e| e.id == id) {
                 set(wb, &Setting { example, rule: setting.with_untracked(|s| s.rule), ..Setting::default() });
             }
         };
-        let choose_rule = move |e: Event| {
-            let (id, s) = (event_target_value(&e), setting.get_untracked());
+        let choose_rule = move |id: String| {
+            let s = setting.get_untracked();
             if let Some(rule) = freeing::Rule::ALL.into_iter().find(|r| r.id() == id) {
                 set(wb, &Setting { rule, broken: BTreeSet::new(), ..s });
             }
@@ -324,37 +324,18 @@ mod view {
                 data-faults=move || faults.with(Vec::len).to_string()
             >
                 <div class="touch-controls">
-                    <label class="field">
-                        "Program"
-                        <select on:change=choose prop:value=move || EXAMPLES[example.get()].id>
-                            {EXAMPLES
-                                .iter()
-                                .enumerate()
-                                .map(|(n, e)| {
-                                    view! {
-                                        <option value=e.id selected=move || example.get() == n>
-                                            {e.title}
-                                        </option>
-                                    }
-                                })
-                                .collect_view()}
-                        </select>
-                    </label>
-                    <label class="field">
-                        "Rule"
-                        <select on:change=choose_rule prop:value=move || rule.get().id()>
-                            {freeing::Rule::ALL
-                                .into_iter()
-                                .map(|r| {
-                                    view! {
-                                        <option value=r.id() selected=move || rule.get() == r>
-                                            {r.title()}
-                                        </option>
-                                    }
-                                })
-                                .collect_view()}
-                        </select>
-                    </label>
+                    <OneOf
+                        label="Program"
+                        options=EXAMPLES.iter().map(|o| (o.id, o.title.to_owned())).collect()
+                        now=Signal::derive(move || EXAMPLES[example.get()].id)
+                        choose=Callback::new(choose)
+                    />
+                    <OneOf
+                        label="Rule"
+                        options=freeing::Rule::ALL.into_iter().map(|r| (r.id(), r.title().to_owned())).collect()
+                        now=Signal::derive(move || rule.get().id())
+                        choose=Callback::new(choose_rule)
+                    />
                 </div>
                 <p class="quiet">
                     {move || if is_own() { "Your own text." } else { EXAMPLES[example.get()].about }}

@@ -2,7 +2,7 @@
 
 use super::{Anchor, Layer, Scene, fit, text_width};
 use crate::remapping::{POLICIES, Plan};
-use assigner::words::{binary, bytes};
+use assigner::words::binary;
 
 /// Where the parts begin and end, from the top.
 const SIZES: (f64, f64) = (38.0, 178.0);
@@ -34,6 +34,16 @@ impl Upwards {
         };
         (self.bottom - share / 1.06 * (self.bottom - self.top)).max(self.top)
     }
+}
+
+/// The step of an axis with two of them: the largest power of two of which two are no more than the most.
+fn round_step(most: u64) -> u64 {
+    1 << (most / 2).max(1).ilog2()
+}
+
+/// A power of two of bytes, which is a whole number of its unit: `128 MiB`.
+fn whole_units(bytes: u64) -> String {
+    binary(bytes).replace(".0 ", " ")
 }
 
 /// The first of some texts that has room, or else the last, cut.
@@ -73,8 +83,8 @@ pub fn cutoff(plan: &Plan, chosen: usize, width: f64) -> Scene {
             line(&mut scene, sizes.y(1 << n), unit.to_owned());
         }
     }
-    for bytes in [0, moved.most / 2, moved.most] {
-        line(&mut scene, moved.y(bytes), fit(&binary(bytes), left - 8.0));
+    for bytes in [0, 1, 2].map(|n| n * round_step(moved.most)) {
+        line(&mut scene, moved.y(bytes), whole_units(bytes));
     }
     for (n, panel, texts) in [
         (0, sizes, &["Sizes of the slices, smallest first", "Sizes, smallest first"][..]),
@@ -105,14 +115,12 @@ pub fn cutoff(plan: &Plan, chosen: usize, width: f64) -> Scene {
             (band.value, band.hue, band.class) = (Some(*n as u32), Some(hue), class);
             let sign = if copied { "C" } else { "R" };
             if id == 0 {
-                let label = scene.text(
-                    Layer::Label,
-                    *n as u32,
-                    (x + w / 2.0, panel.bottom - 5.0),
-                    Anchor::Middle,
-                    sign.to_owned(),
-                );
-                (label.value, label.class) = (Some(*n as u32), "inside");
+                // A bar that is too low for it has it on top.
+                let has_room = panel.bottom - y >= 14.0;
+                let (from, class) = if has_room { (panel.bottom - 5.0, "inside") } else { (y - 3.0, "") };
+                let at = (x + w / 2.0, from);
+                let label = scene.text(Layer::Label, *n as u32, at, Anchor::Middle, sign.to_owned());
+                (label.value, label.class) = (Some(*n as u32), class);
             }
         }
         let name = slice.allocation.to_string();
@@ -162,7 +170,7 @@ fn limits(scene: &mut Scene, plan: &Plan, (sizes, moved): (Upwards, Upwards), (l
         let is_close = taken.iter().any(|other| (y - other).abs() < 16.0);
         let below = is_close && taken.iter().all(|other| y >= *other) || y < panel.top + 12.0;
         taken.push(y);
-        let words = fit(&format!("{name}: {}", bytes(limit)), across);
+        let words = fit(&format!("{name}: {}", binary(limit)), across);
         let at = (left + 3.0, if below { y + 12.0 } else { y - 4.0 });
         scene.text(Layer::Threshold, 20 + n, at, Anchor::Start, words).class = "word";
     }
@@ -217,8 +225,12 @@ fn policies(scene: &mut Scene, plan: &Plan, width: f64) {
         }
     }
     let y = ROWS + ROW * POLICIES.len() as f64 + 14.0;
-    for (n, (at, x)) in [(SCALE.0, far_left), (SCALE.1, far_right)].into_iter().enumerate() {
-        scene.text(Layer::Axis, 4300 + n as u32, (x, y), Anchor::Middle, format!("{at:.0}"));
+    // Where the scale is too short for both of its ends it stands for order only.
+    let ends = [(SCALE.0, far_left), (SCALE.1, far_right)].map(|(at, x)| (format!("{at:.0}"), x));
+    if ends.iter().map(|(text, _)| text_width(text)).sum::<f64>() / 2.0 + 6.0 <= far_right - far_left {
+        for (n, (text, x)) in ends.into_iter().enumerate() {
+            scene.text(Layer::Axis, 4300 + n as u32, (x, y), Anchor::Middle, text);
+        }
     }
 }
 
@@ -246,6 +258,11 @@ mod tests {
                         };
                         assert!(m.x >= -0.5 && m.x + w <= width + 0.5, "{m:?} at {width}");
                         assert!(m.y >= 0.0 && m.y + h <= scene.height, "{m:?}");
+                        if let Form::Text { text, .. } = &m.form
+                            && m.layer == Layer::Axis
+                        {
+                            assert!(!text.contains('…'), "{text} at {width}");
+                        }
                     }
                     let bands = scene.marks.iter().filter(|m| m.value.is_some() && m.layer == Layer::Band);
                     assert_eq!(bands.count(), 2 * slices.len());

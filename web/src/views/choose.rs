@@ -63,6 +63,37 @@ pub fn ValueChoice(
     }
 }
 
+/// One of a few that are always the same.
+#[component]
+pub fn OneOf(
+    /// What stands before the list.
+    label: &'static str,
+    /// Of each, its id and what is shown.
+    options: Vec<(&'static str, String)>,
+    /// The id of the present one.
+    now: Signal<&'static str>,
+    /// Gets the id of another.
+    choose: Callback<String>,
+) -> impl IntoView {
+    view! {
+        <label class="field">
+            {label}
+            <select on:change=move |e: Event| choose.run(event_target_value(&e)) prop:value=move || now.get()>
+                {options
+                    .into_iter()
+                    .map(|(id, title)| {
+                        view! {
+                            <option value=id selected=move || now.get() == id>
+                                {title}
+                            </option>
+                        }
+                    })
+                    .collect_view()}
+            </select>
+        </label>
+    }
+}
+
 /// A few modules to choose from; the figure's changes belong to a module and go with it.
 #[component]
 pub fn ModuleChoice(

@@ -8,6 +8,15 @@ use leptos::html::Textarea;
 use leptos::prelude::*;
 use std::time::Duration;
 
+/// Puts the caret, and the keyboard, at the beginning of a line, counted from 1.
+pub fn put_caret(area: &web_sys::HtmlTextAreaElement, line: u32) {
+    _ = area.focus();
+    let text = area.value();
+    let before = text.split_inclusive('\n').take(line as usize - 1);
+    let at = before.map(|l| l.encode_utf16().count()).sum::<usize>() as u32;
+    _ = area.set_selection_range(at, at);
+}
+
 /// How long after the last key the text is read.
 const PAUSE: Duration = Duration::from_millis(300);
 
@@ -69,14 +78,7 @@ pub fn TextPane(
     let at_lines = move || problems.get().into_iter().filter(|p| p.line > 0).collect::<Vec<_>>();
     let go = move |line: u32| {
         if let Some(area) = area.get_untracked() {
-            _ = area.focus();
-            let at: usize = area
-                .value()
-                .split_inclusive('\n')
-                .take(line as usize - 1)
-                .map(|l| l.encode_utf16().count())
-                .sum();
-            _ = area.set_selection_range(at as u32, at as u32);
+            put_caret(&area, line);
         }
     };
     let described = format!("{}-problems", wb.id);
