@@ -28,6 +28,9 @@ globalThis.bufferscopeDropped = async (transfer) => {
 // What was picked, the folder's own path before each name.
 globalThis.bufferscopePicked = (input) => [...input.files].map((file) => [file.webkitRelativePath || file.name, file]);
 
+// A page that is one file puts its own in place of this.
+globalThis.bufferscopeWorker = () => globalThis.bufferscopeStartWorker("lab-worker.js", { type: "module" });
+
 // A page that is one file has its program at its end: a file that was cut off has none, or half of one, which never runs.
 addEventListener("DOMContentLoaded", () => {
   const startup = document.getElementById("startup");

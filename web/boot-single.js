@@ -26,8 +26,15 @@ const given = (bytes) => {
 const inWorker = () =>
   addEventListener(
     "message",
-    ({ data }) =>
-      start({ module_or_path: data }).catch((error) => postMessage(JSON.stringify({ Crashed: `The engine could not start: ${error}` }))),
+    async ({ data: { wasm, file } }) => {
+      try {
+        // WebKit lets the worker of a page that comes from a disk read no file. The page answers by itself when none starts.
+        await file.arrayBuffer();
+        await start({ module_or_path: wasm });
+      } catch (error) {
+        postMessage(JSON.stringify({ Crashed: `The engine could not start: ${error}` }));
+      }
+    },
     { once: true },
   );
 
@@ -35,15 +42,15 @@ const inPage = async () => {
   const startup = document.getElementById("startup");
   try {
     const files = block("given").textContent.trim();
-    block("given").textContent = "";
+    block("given").replaceChildren();
     // The page as it came, with no files in it: what another report is put into.
     globalThis.bufferscopeShell = `<!doctype html>\n${document.documentElement.outerHTML}\n`;
     if (files) globalThis.bufferscopeGiven = given(await unpack(files));
     const wasm = await unpack(block("wasm").textContent);
     const script = URL.createObjectURL(new Blob([block("program").textContent], { type: "text/javascript" }));
     globalThis.bufferscopeWorker = () => {
-      const worker = new Worker(script);
-      worker.postMessage(wasm);
+      const worker = globalThis.bufferscopeStartWorker(script);
+      worker.postMessage({ wasm, file: new Blob(["?"]) });
       return worker;
     };
     await start({ module_or_path: wasm });

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast as _, JsValue};
-use web_sys::{Event, MessageEvent, Worker, WorkerOptions, WorkerType};
+use web_sys::{Event, MessageEvent, Worker};
 
 type Then = Box<dyn FnOnce(Answer)>;
 
@@ -31,14 +31,9 @@ impl End {
     }
 }
 
-/// A worker: of the page's own making where it is one file, else of the script beside it.
+/// A worker, made by the page's script: the content security policy lets nobody else make one.
 fn worker() -> Option<Worker> {
-    if let Some(made) = helper("bufferscopeWorker", &JsValue::UNDEFINED) {
-        return made.ok()?.dyn_into().ok();
-    }
-    let options = WorkerOptions::new();
-    options.set_type(WorkerType::Module);
-    Worker::new_with_options("lab-worker.js", &options).ok()
+    helper("bufferscopeWorker", &JsValue::UNDEFINED)?.ok()?.dyn_into().ok()
 }
 
 /// What is sent but not answered, and what waits for the worker to be there.

@@ -316,7 +316,7 @@ test("a finger drags too", () =>
 test("forced colours, print and 320 px keep everything readable", async () => {
   await withPage({ forcedColors: true }, async (page) => {
     await screenshot(page, "forced-colors-1280", { fullPage: false });
-    await expectAccessible(page);
+    await expectAccessible(page, { whole: true });
   });
   await withPage({ width: 320, height: 640 }, async (page) => {
     await expectNoSidewaysScroll(page);

@@ -11,10 +11,10 @@
 //       await screenshot(page, "undone");
 //     }));
 //
-// The page fails its test when it writes an error to the console, throws, asks for anything outside its own folder, or
-// for a file that is not there.
+// The page fails its test when it writes an error to the console, throws, does what its content security policy forbids, asks
+// for anything outside its own folder, or for a file that is not there.
 import assert from "node:assert/strict";
-import { createReadStream, existsSync, mkdirSync, statSync } from "node:fs";
+import { createReadStream, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, normalize, sep } from "node:path";
 import { after } from "node:test";
@@ -41,24 +41,38 @@ const TYPES = {
   ".woff2": "font/woff2",
 };
 
-/** Serves `folder` at `prefix` as a plain static host does: no fallback page, no extra headers. */
-export function serve(folder = dist, prefix = SUB_PATH) {
+/**
+ * Serves `folder` at `prefix` as a plain static host does: no fallback page, no extra headers but `headers`. `first` is a
+ * script that each page runs before its own; `missing` are the paths that were asked for in vain.
+ */
+export function serve(folder = dist, prefix = SUB_PATH, { headers = {}, first } = {}) {
+  const missing = [];
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, "http://localhost");
+    if (first && pathname === `${prefix}first.js`) {
+      response.writeHead(200, { ...headers, "Content-Type": TYPES[".js"] }).end(first);
+      return;
+    }
     let file = pathname.startsWith(prefix) ? normalize(join(folder, decodeURIComponent(pathname.slice(prefix.length)))) : "";
     if (file && existsSync(file) && statSync(file).isDirectory()) file = join(file, "index.html");
     const inside = file.startsWith(normalize(folder) + sep);
     if (!inside || !existsSync(file)) {
+      missing.push(pathname);
       response.writeHead(404).end();
       return;
     }
-    response.writeHead(200, { "Content-Type": TYPES[extname(file)] ?? "application/octet-stream" });
-    createReadStream(file).pipe(response);
+    response.writeHead(200, { ...headers, "Content-Type": TYPES[extname(file)] ?? "application/octet-stream" });
+    if (first && file.endsWith(".html")) {
+      response.end(readFileSync(file, "utf8").replace(/(<meta charset[^>]*>)/, '$1<script src="first.js"></script>'));
+    } else {
+      createReadStream(file).pipe(response);
+    }
   });
   return new Promise((resolve) => {
     server.listen(0, "127.0.0.1", () => {
       resolve({
         url: `http://127.0.0.1:${server.address().port}${prefix}`,
+        missing,
         close: () => {
           server.closeAllConnections();
           server.close();
@@ -104,11 +118,12 @@ after(async () => {
  * "#chapter"; `reducedMotion`, `forcedColors`, `touch`, `locale`: as the reader's device asks; `clipboard`: whether the
  * page may use it; `expected`: a pattern of the faults that the test provokes on purpose; `url`: another address than
  * the page's, of one file, to which the network is then off unless `online` is set; `scripts: false`: a reader without
- * JavaScript; `before`: run in the page before its own scripts.
+ * JavaScript; `headers`: what the host sends with every file; `before`: run in the page before its own scripts.
  */
 export async function withPage(options, body) {
   const { width = 1280, height = 800, scheme = "light", path = "", locale = "en-US" } = options;
-  const { server, browser } = await start();
+  const { server: plain, browser } = await start();
+  const server = options.headers ? await serve(dist, SUB_PATH, options) : plain;
   const context = await browser.newContext({
     viewport: { width, height },
     colorScheme: scheme,
@@ -120,9 +135,15 @@ export async function withPage(options, body) {
     javaScriptEnabled: options.scripts ?? true,
     offline: Boolean(options.url) && !options.online,
   });
+  await context.addInitScript(() =>
+    document.addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI, sample }) =>
+      console.error(`Content Security Policy: ${effectiveDirective} forbids ${blockedURI} ${sample}`),
+    ),
+  );
   if (options.before) await context.addInitScript(options.before);
   const page = await context.newPage();
   const faults = [];
+  const unexpected = () => faults.filter((fault) => !options.expected?.test(fault));
   page.on("console", (message) => {
     if (message.type() === "error") faults.push(`console: ${message.text()}`);
   });
@@ -148,11 +169,15 @@ export async function withPage(options, body) {
       await body(page, server);
       await settled(page);
     }
+  } catch (error) {
+    // What the page said of it is most of the time the reason.
+    if (unexpected().length) error.message += `\nand the page: ${unexpected().join("\n")}`;
+    throw error;
   } finally {
     await context.close();
+    if (server !== plain) server.close();
   }
-  const unexpected = faults.filter((fault) => !options.expected?.test(fault));
-  assert.deepEqual(unexpected, [], "the page must work without errors and without the network");
+  assert.deepEqual(unexpected(), [], "the page must work without errors and without the network");
 }
 
 /** The page at a figure, awake. */
@@ -196,9 +221,15 @@ export async function screenshot(page, name, options = {}) {
   await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true, ...options });
 }
 
-/** Fails on whatever axe finds that keeps somebody from using the page. */
-export async function expectAccessible(page) {
-  const { violations } = await new AxeBuilder({ page }).analyze();
+/**
+ * Fails on whatever axe finds that keeps somebody from using the page. Chapters of which no figure is awake are looked at only
+ * with `whole`: they are the same in every test, and are most of the work.
+ */
+export async function expectAccessible(page, { whole = false } = {}) {
+  // One run in the page itself, without collecting what is right: several times as quick, and finds the same.
+  const axe = new AxeBuilder({ page }).setLegacyMode().options({ resultTypes: ["violations"] });
+  if (!whole) axe.exclude(".chapter:not(:has(.stage:not(.asleep)))");
+  const { violations } = await axe.analyze();
   const grave = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   const found = grave.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.target.join(" ")).join(", ")}`);
   assert.deepEqual(found, [], "no serious or critical accessibility violation");

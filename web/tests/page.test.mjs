@@ -11,7 +11,7 @@ for (const width of [1280, 360]) {
       withPage({ width, scheme }, async (page) => {
         assert.match(await page.title(), /Bufferscope/);
         assert.equal(await page.getByRole("heading", { level: 1 }).count(), 1, "one main heading");
-        await expectAccessible(page);
+        await expectAccessible(page, { whole: true });
         await expectNoSidewaysScroll(page);
         await screenshot(page, `page-${width}-${scheme}`);
       }));

@@ -7,13 +7,16 @@ use crate::process::{cargo, command, root, run};
 use crate::serve::trunk;
 use crate::{Result, rules, setup, single};
 
-/// What the published page may do: run its own script and wasm, and fetch its own files. Nothing typed or dropped into it
-/// can leave the machine. Styles come from files too; a block is moved through the style object, which this allows.
-///
-/// Put in after the build, because Trunk's server reloads the page with an inline script that this would refuse.
-const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
-                      img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self' blob:; \
-                      frame-src 'self'; base-uri 'none'; form-action 'none'";
+/// What a page without a program may do: be looked at. Styles come from files; a block is moved through the style object,
+/// which this allows.
+const READ: &str = "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'";
+/// What a page with a program may do besides: run its own script and wasm, and fetch its own files. Nothing typed or dropped
+/// into it can leave the machine.
+const RUN: &str = "script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
+/// What the lab may do besides: start its worker.
+const WORK: &str = "worker-src 'self'";
+/// No string becomes markup or a script, but through the one policy in `web/trusted.js`.
+pub(crate) const TRUSTED: &str = "require-trusted-types-for 'script'; trusted-types bufferscope";
 const CHARSET: &str = r#"<meta charset="utf-8">"#;
 /// The lab as one file; the command and the lab look for this name.
 const SHELL: &str = "report-shell.html";
@@ -89,12 +92,11 @@ pub(crate) fn build(options: &Options) -> Result<()> {
     }
 }
 
-/// What Trunk does not do: figures for readers without JavaScript, the page of rules, the content security policy of both
-/// pages.
+/// What Trunk does not do: figures for readers without JavaScript, the page of rules, the content security policy of each
+/// page. That is put in after the build, because Trunk's server reloads a page with an inline script, which it would refuse.
 fn finish(dist: &Path) -> Result<()> {
     let page = dist.join("index.html");
     let mut html = read(&page)?;
-    let policy = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">");
     if html.contains(POSTERS) {
         let posters = dist.join("posters.html");
         run(cargo()
@@ -106,11 +108,11 @@ fn finish(dist: &Path) -> Result<()> {
     // Without the icon a browser would ask for one where there is none.
     let shared = |line: &&str| line.contains("rel=\"stylesheet\"") || line.contains("rel=\"icon\"");
     let styles: Vec<&str> = html.lines().map(str::trim).filter(shared).collect();
-    let rules = rules::page(&read(&root().join("docs/RULES.md"))?, &styles.join("\n"), &policy);
+    let rules = rules::page(&read(&root().join("docs/RULES.md"))?, &styles.join("\n"), &policy(&[READ]));
     write(&dist.join("rules.html"), &rules)?;
-    write(&page, &with_policy(html, &policy, "index.html")?)?;
+    write(&page, &with_policy(html, &policy(&[READ, RUN, TRUSTED]), "index.html")?)?;
     let lab = dist.join("lab.html");
-    write(&lab, &with_policy(read(&lab)?, &policy, "lab.html")?)
+    write(&lab, &with_policy(read(&lab)?, &policy(&[READ, RUN, WORK, TRUSTED]), "lab.html")?)
 }
 
 /// Writes the lab as one file beside the built pages.
@@ -127,6 +129,10 @@ pub(crate) fn shell(args: &[String]) -> Result<()> {
     Ok(())
 }
 
+fn policy(parts: &[&str]) -> String {
+    format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">", parts.join("; "))
+}
+
 /// Puts the content security policy into a page, once.
 fn with_policy(html: String, policy: &str, name: &str) -> Result<String> {
     if html.contains(policy) {
@@ -136,4 +142,16 @@ fn with_policy(html: String, policy: &str, name: &str) -> Result<String> {
         return Err(format!("{name} must have {CHARSET} once: the content security policy goes after it"));
     }
     Ok(html.replace(CHARSET, &format!("{CHARSET}\n    {policy}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_told_the_policy_that_the_pages_carry() {
+        let hosting = include_str!("../../../docs/HOSTING.md");
+        let header = format!("Content-Security-Policy: {}\n", [READ, RUN, WORK, TRUSTED].join("; "));
+        assert!(hosting.contains(&header), "docs/HOSTING.md does not have the line\n{header}");
+    }
 }

@@ -83,13 +83,9 @@ pub(crate) fn trunk() -> Result<PathBuf> {
     Ok(bin)
 }
 
-/// The directory that holds `wasm-bindgen` and `wasm-bindgen-test-runner`.
+/// The directory that holds `wasm-bindgen`.
 pub(crate) fn wasm_bindgen() -> Result<PathBuf> {
-    // The test runner has no version of its own to ask for, so both must be side by side.
-    let is_right = |program: &Path| {
-        reports(program, &format!("wasm-bindgen {WASM_BINDGEN}"))
-            && program.parent().is_some_and(|dir| program_in(dir, "wasm-bindgen-test-runner").is_file())
-    };
+    let is_right = |program: &Path| reports(program, &format!("wasm-bindgen {WASM_BINDGEN}"));
     if let Some(dir) = on_path("wasm-bindgen", is_right) {
         return Ok(dir);
     }
@@ -102,14 +98,12 @@ pub(crate) fn wasm_bindgen() -> Result<PathBuf> {
         say("this takes one or two minutes, once for this user");
         run(cargo().args(["build", "--profile", "tools", "--package", "wasm-bindgen-tool"]))?;
         fs::create_dir_all(&bin).map_err(|e| format!("cannot make {}: {e}", bin.display()))?;
-        for name in ["wasm-bindgen-test-runner", "wasm-bindgen"] {
-            let built = program_in(&target_dir()?.join("tools"), name);
-            // Through a rename, so that another run never sees half a file.
-            let half = bin.join(format!("{name}.{}", std::process::id()));
-            fs::copy(&built, &half)
-                .and_then(|_| fs::rename(&half, program_in(&bin, name)))
-                .map_err(|e| format!("cannot keep {}: {e}", built.display()))?;
-        }
+        let built = program_in(&target_dir()?.join("tools"), "wasm-bindgen");
+        // Through a rename, so that another run never sees half a file.
+        let half = bin.join(format!("wasm-bindgen.{}", std::process::id()));
+        fs::copy(&built, &half)
+            .and_then(|_| fs::rename(&half, program_in(&bin, "wasm-bindgen")))
+            .map_err(|e| format!("cannot keep {}: {e}", built.display()))?;
     }
     Ok(bin)
 }
@@ -124,7 +118,7 @@ pub(crate) fn npm_packages() -> Result<PathBuf> {
     if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(modules);
     }
-    say("npm ci: wasm-opt, which shrinks the page, and playwright-core and axe, which test it");
+    say("npm ci: wasm-opt, which shrinks the page, and playwright-core, axe and ws, which test it");
     run(command("npm").args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]))?;
     fs::write(&stamp, wanted).map_err(|e| format!("cannot write {}: {e}", stamp.display()))?;
     Ok(modules)
@@ -157,34 +151,41 @@ pub(crate) fn browser() -> Result<Browser> {
     let missing = "Chromium and its driver are missing; \
                    install them (Debian, Ubuntu: `sudo apt-get install chromium chromium-driver`), \
                    or set CHROMIUM and CHROMEDRIVER to where they are";
+    apt(
+        &["chromium", "chromium-driver", "fonts-dejavu-core"],
+        "the page is tested in a real browser (about 440 MB)",
+    )
+    .map_err(|e| format!("{missing}{e}"))?;
+    find_browser().ok_or_else(|| missing.into())
+}
+
+/// Installs packages with apt, where it is there and may be used; else says in half a sentence why not.
+fn apt(packages: &[&str], why: &str) -> Result<()> {
+    if which(&["apt-get"]).is_none() {
+        return Err("; there is no apt-get here to do it".into());
+    }
     let as_root: &[&str] = if output(Command::new("id").arg("-u")).as_deref() == Some("0") {
         &[]
     } else if output(Command::new("sudo").args(["-n", "true"])).is_some() {
         &["sudo", "-n"]
     } else {
-        return Err(missing.into());
+        return Err("; this user may not do it".into());
     };
-    if which(&["apt-get"]).is_none() {
-        return Err(missing.into());
-    }
-    say("apt-get install chromium chromium-driver: the page is tested in a real browser (about 440 MB)");
+    say(&format!("apt-get install {}: {why}", packages.join(" ")));
     let apt = |args: &[&str]| {
         let words: Vec<&str> =
             as_root.iter().copied().chain(["apt-get"]).chain(args.iter().copied()).collect();
         run(Command::new(words[0]).args(&words[1..]).env("DEBIAN_FRONTEND", "noninteractive"))
     };
-    let install =
-        ["install", "-y", "--no-install-recommends", "chromium", "chromium-driver", "fonts-dejavu-core"];
+    let install: Vec<&str> =
+        ["install", "-y", "--no-install-recommends"].iter().chain(packages).copied().collect();
     // The list of packages may be old or absent; only then is fetching it worth the time.
     apt(&install)
         .or_else(|_| apt(&["update"]).and_then(|()| apt(&install)))
-        .map_err(|e| format!("{e}; {missing}"))?;
-    find_browser().ok_or_else(|| missing.into())
+        .map_err(|e| format!("; that was tried: {e}"))
 }
 
 fn find_browser() -> Option<Browser> {
-    let named =
-        |variable: &str, names: &[&str]| env::var_os(variable).map(PathBuf::from).or_else(|| which(names));
     Some(Browser {
         chromium: named(
             "CHROMIUM",
@@ -192,6 +193,72 @@ fn find_browser() -> Option<Browser> {
         )?,
         chromedriver: named("CHROMEDRIVER", &["chromedriver"])?,
     })
+}
+
+/// Another browser of `web/tests/browsers.test.mjs`: its name there, and under which variables its programs are looked for.
+pub(crate) struct Other {
+    pub(crate) name: &'static str,
+    pub(crate) programs: Result<Vec<(&'static str, PathBuf)>>,
+}
+
+/// Firefox and WebKit, put in place where apt can.
+pub(crate) fn other_browsers() -> [Other; 2] {
+    let with =
+        |find: fn() -> Option<Vec<(&'static str, PathBuf)>>, packages: &[&str], why: &str, missing: &str| {
+            find().map_or_else(
+                || {
+                    apt(packages, why).map_err(|e| format!("{missing}{e}"))?;
+                    find().ok_or_else(|| missing.to_owned())
+                },
+                Ok,
+            )
+        };
+    [
+        Other {
+            name: "Firefox",
+            programs: with(
+                find_firefox,
+                &["firefox-esr"],
+                "the page is tested in Firefox too (about 310 MB)",
+                "Firefox is missing; install it (Debian: `sudo apt-get install firefox-esr`), or set FIREFOX to where it is",
+            ),
+        },
+        Other {
+            name: "WebKit",
+            programs: with(
+                find_webkit,
+                &["webkit2gtk-driver", "xvfb", "xauth"],
+                "the page is tested in WebKit, the engine of Safari, too (about 200 MB)",
+                "WebKit with its driver, or a screen for it, is missing; install them (Debian, Ubuntu: \
+                 `sudo apt-get install webkit2gtk-driver xvfb xauth`), \
+                 or set WEBKIT_DRIVER, MINIBROWSER and XVFB_RUN to where they are",
+            ),
+        },
+    ]
+}
+
+fn named(variable: &str, names: &[&str]) -> Option<PathBuf> {
+    env::var_os(variable).map(PathBuf::from).or_else(|| which(names))
+}
+
+fn find_firefox() -> Option<Vec<(&'static str, PathBuf)>> {
+    Some(vec![("FIREFOX", named("FIREFOX", &["firefox-esr", "firefox"])?)])
+}
+
+fn find_webkit() -> Option<Vec<(&'static str, PathBuf)>> {
+    // Not on the path: a browser for tests, in the library's own folder.
+    let beside_the_library = || {
+        let folder = format!("/usr/lib/{}-linux-gnu", env::consts::ARCH);
+        ["4.1", "4.0"]
+            .iter()
+            .map(|api| Path::new(&folder).join(format!("webkit2gtk-{api}/MiniBrowser")))
+            .find(|p| p.is_file())
+    };
+    Some(vec![
+        ("WEBKIT_DRIVER", named("WEBKIT_DRIVER", &["WebKitWebDriver"])?),
+        ("MINIBROWSER", named("MINIBROWSER", &["MiniBrowser"]).or_else(beside_the_library)?),
+        ("XVFB_RUN", named("XVFB_RUN", &["xvfb-run"])?),
+    ])
 }
 
 /// `~/.cache/bufferscope/tools`.

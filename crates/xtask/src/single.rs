@@ -17,6 +17,7 @@ use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
 use crate::Result;
+use crate::dist::TRUSTED;
 
 /// Of which version a report's shell is; the crate `report` has the same words.
 pub(crate) fn version() -> String {
@@ -135,7 +136,8 @@ impl Maker<'_> {
     fn policy(&self) -> String {
         let [scripts, styles] = [0, 1].map(|i| self.hashes[i].join(" "));
         format!(
-            "default-src 'none'; script-src {scripts} 'wasm-unsafe-eval'; style-src {styles}; img-src data: blob:; font-src data:; worker-src blob:; base-uri 'none'; form-action 'none'"
+            "default-src 'none'; script-src {scripts} 'wasm-unsafe-eval'; style-src {styles}; img-src data:; \
+             font-src data:; worker-src blob:; base-uri 'none'; form-action 'none'; {TRUSTED}"
         )
     }
 }

@@ -14,7 +14,6 @@ const PAGE: &str = "bufferscope-web";
 const LAB: &str = "bufferscope-lab";
 
 /// Generous: a slow machine is no failure, only one that stands still.
-const WASM_LIMIT: Duration = Duration::from_mins(20);
 const BROWSER_LIMIT: Duration = Duration::from_mins(25);
 
 pub(crate) struct Options {
@@ -35,12 +34,11 @@ struct Step {
     run: fn(&Options) -> Result<Done>,
 }
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 7] = [
     Step { name: "fmt", title: "formatting", run: fmt },
     Step { name: "clippy", title: "clippy, native", run: clippy_native },
     Step { name: "clippy", title: "clippy, page and lab (wasm32)", run: clippy_page },
     Step { name: "unit", title: "unit and corpus tests", run: unit },
-    Step { name: "wasm", title: "wasm tests in Chromium", run: wasm },
     Step { name: "dist", title: "the page as published", run: build },
     Step { name: "browser", title: "browser tests", run: browser },
     Step { name: "deny", title: "licences and advisories (cargo-deny)", run: deny },
@@ -164,29 +162,6 @@ fn unit(_: &Options) -> Result<Done> {
     passed(cargo().args(["test", "--workspace", "--exclude", TOOL, "--no-fail-fast"]))
 }
 
-fn wasm(_: &Options) -> Result<Done> {
-    let browser = match setup::browser() {
-        Ok(browser) => browser,
-        Err(error) => return without_browser(error),
-    };
-    let runner = setup::wasm_bindgen()?.join("wasm-bindgen-test-runner");
-    let target = target_dir()?;
-    // Written here rather than kept in the page's folder, because it names the browser that was found.
-    let capabilities = target.join("webdriver.json");
-    let text = format!(
-        r#"{{"goog:chromeOptions":{{"binary":{:?},"args":["--headless=new","--no-sandbox","--disable-gpu","--disable-dev-shm-usage"]}}}}"#,
-        browser.chromium.display().to_string()
-    );
-    fs::write(&capabilities, text).map_err(|e| format!("cannot write {}: {e}", capabilities.display()))?;
-    let mut test = cargo();
-    test.args(["test", "--package", PAGE, "--target", setup::WASM_TARGET])
-        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", runner)
-        .env("CHROMEDRIVER", &browser.chromedriver)
-        .env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", &capabilities)
-        .env("WASM_BINDGEN_TEST_TIMEOUT", "120");
-    run_within(&mut test, WASM_LIMIT).map(|()| Done::Passed)
-}
-
 fn build(_: &Options) -> Result<Done> {
     let options = dist::Options { sizes_must_agree: true, ..dist::Options::default() };
     dist::build(&options).map(|()| Done::Passed)
@@ -202,13 +177,30 @@ fn browser(_: &Options) -> Result<Done> {
     }
     // The command's part of the tests is about what it writes.
     run(cargo().args(["build", "--quiet", "--package", "bufferscope"]))?;
+    // A file of tests is mostly one browser that is busy on one core.
+    let at_once = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4));
     let mut node = command("node");
-    node.args(["--test", "--test-reporter=spec", "--test-concurrency=1", "--test-timeout=900000"])
+    node.args(["--test", "--test-reporter=spec", "--test-timeout=900000"])
+        .arg(format!("--test-concurrency={at_once}"))
         .args(browser_tests()?)
         .env("CHROMIUM", &browser.chromium)
+        .env("CHROMEDRIVER", &browser.chromedriver)
         .env("BUFFERSCOPE_DIST", root().join("dist"))
         .env("BUFFERSCOPE_COMMAND", target_dir()?.join("debug").join("bufferscope"))
         .env("BUFFERSCOPE_SCREENSHOTS", target_dir()?.join("screenshots"));
+    let mut absent = Vec::new();
+    for setup::Other { name, programs } in setup::other_browsers() {
+        match programs {
+            Ok(programs) => _ = node.envs(programs),
+            Err(error) if in_ci() => return Err(error),
+            Err(error) => {
+                println!("skipped  {name}: {error}");
+                absent.push(format!("{name:?}:{error:?}"));
+            }
+        }
+    }
+    // What the tests of that browser give as their reason.
+    node.env("BUFFERSCOPE_ABSENT", format!("{{{}}}", absent.join(",")));
     run_within(&mut node, BROWSER_LIMIT).map(|()| Done::Passed)
 }
 
