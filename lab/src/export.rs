@@ -18,6 +18,11 @@ pub const FILES: [(&str, &str); 8] = [
     ("memory-usage-report.txt", "memory-usage-report.txt"),
 ];
 
+/// Is it one of the files that XLA writes?
+pub(crate) fn is_of_xla(what: &str) -> bool {
+    FILES[4..].iter().any(|(name, _)| *name == what)
+}
+
 /// One of them; `None` if it is not known, or needs the program and there is none.
 pub(crate) fn file(study: &Study, peak: &Peak, headline: &[String], what: &str) -> Option<String> {
     match what {

@@ -52,7 +52,13 @@ pub(crate) fn map(study: &Study, peak: &questions::Peak, source: Source) -> MapD
         .spaces
         .iter()
         .filter(|s| s.temp > 0)
-        .map(|s| SpaceCurve { color: s.color, temp: s.temp, peak: (s.step, s.live), points: s.curve.clone() })
+        .map(|s| SpaceCurve {
+            color: s.color,
+            temp: s.temp,
+            peak: (s.step, s.live),
+            points: s.curve.clone(),
+            bounds: None,
+        })
         .collect();
     out
 }

@@ -160,8 +160,10 @@ pub struct Frame {
     /// differences along rows and columns. A band changes it at its corners only, however long its edges are, and whole
     /// numbers cancel exactly.
     thin: Vec<[u32; 4]>,
-    /// Was anything put into it?
-    is_thin: bool,
+    /// The rows of it that were written, from the first to the one after the last.
+    thin_rows: (u32, u32),
+    /// Room for a row of sums.
+    above: Vec<[u32; 4]>,
 }
 
 /// Parts of a pixel in which density is counted, to the right and downwards. Squared, times a colour and sixty bands on each
@@ -169,15 +171,33 @@ pub struct Frame {
 const PARTS: i64 = 512;
 
 /// How much of each pixel a stretch of a line takes, as differences in parts of a pixel: at most four places at which that
-/// changes, which add up to nothing. What is there at all takes a part.
-fn changes(from: f64, to: f64, most: usize) -> impl Iterator<Item = (usize, i32)> + Clone {
-    let from = (from * PARTS as f64).round() as i64;
-    let to = ((to * PARTS as f64).round() as i64).max(from + 1);
+/// changes, which add up to nothing. What is there at all takes a part. Places past the last are left out.
+fn changes(from: f64, to: f64, most: usize) -> ([(usize, i32); 4], usize) {
+    // What is drawn begins within the frame, so that nothing is negative here.
+    let from = (from * PARTS as f64 + 0.5) as i64;
+    let to = ((to * PARTS as f64 + 0.5) as i64).max(from + 1);
     let split = |at: i64| ((at / PARTS) as usize, (at % PARTS) as i32);
     let ((a, head), (b, tail)) = (split(from), split(to));
     let whole = PARTS as i32;
-    let all = [(a, whole - head), (a + 1, head), (b, tail - whole), (b + 1, -tail)];
-    all.into_iter().filter(move |(at, by)| *at <= most && *by != 0)
+    let mut out = [(0, 0); 4];
+    let mut n = 0;
+    let mut put = |at: usize, by: i32| {
+        if by != 0 && at <= most {
+            out[n] = (at, by);
+            n += 1;
+        }
+    };
+    if a == b {
+        // Most bands of a map that is seen from afar are within one pixel: half of the work.
+        put(a, tail - head);
+        put(a + 1, head - tail);
+    } else {
+        put(a, whole - head);
+        put(a + 1, head);
+        put(b, tail - whole);
+        put(b + 1, -tail);
+    }
+    (out, n)
 }
 
 fn mix(a: [u8; 3], b: [u8; 3], share: f32) -> [u8; 3] {
@@ -193,11 +213,17 @@ impl Frame {
         let pixel = [colour[0], colour[1], colour[2], 255];
         self.pixels.as_chunks_mut::<4>().0.fill(pixel);
         let corners = (width + 1) * (height + 1);
-        if self.is_thin || self.thin.len() != corners {
+        if self.thin.len() == corners {
+            // Only what was written is wiped.
+            let (first, end) = (self.thin_rows.0 as usize, self.thin_rows.1 as usize);
+            if first < end {
+                self.thin[first * (width + 1)..end * (width + 1)].fill([0; 4]);
+            }
+        } else {
             self.thin.clear();
             self.thin.resize(corners, [0; 4]);
-            self.is_thin = false;
         }
+        self.thin_rows = (u32::MAX, 0);
     }
 
     /// The colour of a pixel.
@@ -205,11 +231,6 @@ impl Frame {
     pub fn at(&self, x: usize, y: usize) -> [u8; 3] {
         let i = (y * self.width + x) * 4;
         [self.pixels[i], self.pixels[i + 1], self.pixels[i + 2]]
-    }
-
-    fn set(&mut self, x: usize, y: usize, colour: [u8; 3]) {
-        let i = (y * self.width + x) * 4;
-        self.pixels[i..i + 3].copy_from_slice(&colour);
     }
 
     fn rectangle(&mut self, (x0, y0): (usize, usize), (x1, y1): (usize, usize), colour: [u8; 3]) {
@@ -226,43 +247,65 @@ impl Frame {
 
     /// Adds the density of a rectangle.
     fn density(&mut self, x: (f64, f64), y: (f64, f64), colour: [u8; 3]) {
-        self.is_thin = true;
-        let colour = colour.map(u32::from);
-        for (row, down) in changes(y.0, y.1, self.height) {
-            for (column, right) in changes(x.0, x.1, self.width) {
+        let [red, green, blue] = colour.map(u32::from);
+        let (rows, down) = changes(y.0, y.1, self.height);
+        let (columns, right) = changes(x.0, x.1, self.width);
+        let width = self.width + 1;
+        for (row, down) in &rows[..down] {
+            for (column, right) in &columns[..right] {
                 let share = (down * right) as u32;
-                let cell = &mut self.thin[row * (self.width + 1) + column];
-                for (i, c) in colour.into_iter().enumerate() {
-                    cell[i] = cell[i].wrapping_add(share.wrapping_mul(c));
-                }
+                let cell = &mut self.thin[row * width + column];
+                cell[0] = cell[0].wrapping_add(share.wrapping_mul(red));
+                cell[1] = cell[1].wrapping_add(share.wrapping_mul(green));
+                cell[2] = cell[2].wrapping_add(share.wrapping_mul(blue));
                 cell[3] = cell[3].wrapping_add(share);
             }
+            let row = *row as u32;
+            self.thin_rows = (self.thin_rows.0.min(row), self.thin_rows.1.max(row + 1));
         }
     }
 
     /// Puts the density onto the pixels.
     fn settle(&mut self) {
-        if !self.is_thin {
-            return;
-        }
+        /// A pixel that is taken whole.
+        const FULL: u32 = (PARTS * PARTS) as u32;
+        /// The least of it that is drawn: what is there at all is seen, if faintly.
+        const LEAST: u32 = FULL / 100 * 18;
+        let (first, end) = self.thin_rows;
+        let width = self.width;
         // What stands above is summed up by column, what stands before by row.
-        let full = (PARTS * PARTS) as f64;
-        let mut above = vec![[0u32; 4]; self.width];
-        for y in 0..self.height {
+        self.above.clear();
+        self.above.resize(width, [0; 4]);
+        for y in first as usize..(end as usize).max(first as usize) {
+            // The last row of differences has no pixels.
+            if y >= self.height {
+                break;
+            }
+            let changes = &self.thin[y * (width + 1)..y * (width + 1) + width];
+            let pixels = self.pixels[y * width * 4..(y + 1) * width * 4].as_chunks_mut::<4>().0;
             let mut sum = [0u32; 4];
-            for (x, above) in above.iter_mut().enumerate() {
-                let change = self.thin[y * (self.width + 1) + x];
+            for ((above, change), pixel) in self.above.iter_mut().zip(changes).zip(pixels) {
                 for i in 0..4 {
                     above[i] = above[i].wrapping_add(change[i]);
                     sum[i] = sum[i].wrapping_add(above[i]);
                 }
-                if sum[3] > 0 {
-                    let share = f64::from(sum[3]);
-                    let colour =
-                        [0, 1, 2].map(|i| (f64::from(sum[i]) / share).clamp(0.0, 255.0).round() as u8);
-                    // What is there at all is seen, if faintly.
-                    let now = mix(self.at(x, y), colour, (share / full).clamp(0.18, 1.0) as f32);
-                    self.set(x, y, now);
+                let share = sum[3];
+                if share == 0 {
+                    continue;
+                }
+                if (LEAST..=FULL).contains(&share) {
+                    let rest = FULL - share;
+                    for i in 0..3 {
+                        // Both together are at most 255 pixels' worth, which fits with room.
+                        pixel[i] = ((u32::from(pixel[i]) * rest + sum[i] + FULL / 2) / FULL) as u8;
+                    }
+                } else {
+                    let taken = share.clamp(LEAST, FULL);
+                    for i in 0..3 {
+                        let own = u64::from(sum[i]) * u64::from(taken) / u64::from(share);
+                        let back = u64::from(pixel[i]) * u64::from(FULL - taken);
+                        pixel[i] = ((own + back + u64::from(FULL / 2)) / u64::from(FULL)).min(255) as u8;
+                    }
                 }
             }
         }

@@ -5,8 +5,9 @@
 use crate::map::map;
 use crate::rows::{self, space_name};
 use crate::talk::{
-    Answer, Ask, Chosen, DECISION_KINDS, DecisionLine, Detail, Edit, Kind, ModuleLine, Note, Opened,
-    OutOfMemory, Progress, SlabRow, Source, SourceLine, SpaceLine, Trial, Tried, Words,
+    Answer, Ask, Chosen, DECISION_KINDS, DecisionLine, Detail, Edit, Kind, Maker, MapData, ModuleLine,
+    Notable, Note, Opened, OutOfMemory, Progress, Repacked, SlabRow, Source, SourceLine, SpaceLine, Trial,
+    Tried, Words,
 };
 use crate::text::{cut, cut_line, pattern};
 use crate::topics;
@@ -39,6 +40,8 @@ struct Current {
     ours: Option<View>,
     /// Ours, with what is being tried.
     tried: Option<View>,
+    /// Ours or what is tried, with its heaps packed otherwise.
+    packed: Option<Packed>,
     /// What trials are measured against, once one was made.
     baseline: Option<questions::Baseline>,
     /// The edits of what is being tried.
@@ -49,6 +52,15 @@ struct Current {
     placed: Option<dumps::read::BufferAssignmentFile>,
     headline: Vec<String>,
     text: Text,
+}
+
+/// An assignment with its heaps packed as a search found it.
+struct Packed {
+    view: View,
+    /// Whose heaps they are.
+    of: Source,
+    /// What no packing of each heap is below, in bytes, with the heap's memory space and what the packer takes for it.
+    bounds: Vec<(u32, u64, u64)>,
 }
 
 /// A search for what would help most in the module that was chosen when it began.
@@ -85,7 +97,8 @@ impl SmallestHeaps {
         let found = self.search.found();
         if found.is_empty() {
             let lines = vec!["There is no heap: nothing to pack.".to_owned()];
-            return Answer::Words(Words { title: "The smallest heap".to_owned(), lines, table: Vec::new() });
+            let words = Words { title: "The smallest heap".to_owned(), lines, table: Vec::new() };
+            return Answer::Smallest { words, packings: Vec::new() };
         }
         let name = |color| format!("Memory space {}", space_name(color));
         let lines = found.iter().map(|h| format!("{}: {}", name(h.color), h.words())).collect();
@@ -101,7 +114,8 @@ impl SmallestHeaps {
                 if h.proved() { "yes" } else { "no" }.to_owned(),
             ]);
         }
-        Answer::Words(Words { title: "The smallest heap, in bytes".to_owned(), lines, table })
+        let words = Words { title: "The smallest heap, in bytes".to_owned(), lines, table };
+        Answer::Smallest { words, packings: self.search.packings() }
     }
 }
 
@@ -171,9 +185,13 @@ impl Session {
             }
             Ask::Text { from, count } => self.lines(from, count),
             Ask::Find { pattern, after, back } => self.find(&pattern, after, back),
-            Ask::Map { source } => {
-                self.with(source, |v| Answer::Map(Box::new(map(&v.study, &v.peak, source))))
-            }
+            Ask::Map { source } => self.with(source, |v| {
+                let mut map = map(&v.study, &v.peak, source);
+                if source == Source::Packed {
+                    self.was(&mut map);
+                }
+                Answer::Map(Box::new(map))
+            }),
             Ask::Rows(query) => self.with(query.source, |v| Answer::Rows(rows::rows(&v.study, &query))),
             Ask::Slabs { source } => self.with(source, |v| Answer::Slabs(slabs(v))),
             Ask::Line { source, row } => self.with(source, |v| match v.study.rows.get(row as usize) {
@@ -207,6 +225,7 @@ impl Session {
                 }
                 search.found()
             }
+            Ask::Pack { source, packings } => self.pack(source, &packings),
             Ask::Hands { name, tried } => self.hands(&name, tried),
             Ask::Link { sample, trial } => self.link(sample, trial),
             Ask::Keep(trial) => self.keep(trial),
@@ -238,6 +257,7 @@ impl Session {
             Source::Dump => chosen.dump.as_ref(),
             Source::Ours => chosen.ours.as_ref(),
             Source::Tried => chosen.tried.as_ref(),
+            Source::Packed => chosen.packed.as_ref().map(|p| &p.view),
         }
     }
 
@@ -283,13 +303,26 @@ impl Session {
             self.list.push(line);
         }
         let o = &self.opened;
+        let mut about: FxHashMap<usize, Vec<u32>> = FxHashMap::default();
+        for module in 0..count {
+            for (file, _) in o.errors_of(module) {
+                about.entry(*file).or_default().push(module as u32);
+            }
+        }
         let mut modules = self.list.clone();
         modules.sort_by_key(|m| (std::cmp::Reverse(m.total.or(m.peak)), m.module));
         Opened {
             files: o.files.len() as u32,
             bytes: o.files.iter().fold(0, |sum, f| sum.saturating_add(f.bytes.len() as u64)),
             modules,
-            errors: o.errors.iter().map(|(i, e)| out_of_memory(&o.files[*i].name, e)).collect(),
+            errors: o
+                .errors
+                .iter()
+                .map(|(i, e)| OutOfMemory {
+                    modules: about.remove(i).unwrap_or_default(),
+                    ..out_of_memory(&o.files[*i].name, e)
+                })
+                .collect(),
             logs: o.logs.iter().map(|(i, l)| log_words(&o.files[*i].name, l)).collect(),
             notes: notes.into_iter().chain(o.remarks.iter().map(note)).collect(),
             advice: o.advice(),
@@ -316,6 +349,7 @@ impl Session {
             backend: entry.backend.map_or("", Backend::name).to_owned(),
             signature: entry.signature.as_deref().map(cut).unwrap_or_default(),
             same_name: entry.same_name.len() as u32,
+            limit: self.opened.limit_of(module),
             has,
             ..ModuleLine::default()
         };
@@ -432,8 +466,9 @@ impl Session {
             out.notable = questions::notes(&first.study, &first.peak)
                 .into_iter()
                 .take(8)
-                .map(|n| cut_line(&n.words))
+                .map(|n| Notable { words: cut_line(&n.words), row: n.rows.first().map(|r| *r as u32) })
                 .collect();
+            (out.makers, out.peak_at) = makers(first);
             if out.line.peak.is_none() {
                 out.line.peak = first.study.program.as_ref().map(|p| dumps::peak(&p.module, &p.facts).total);
                 out.line.peak_is_ours = true;
@@ -453,6 +488,7 @@ impl Session {
             dump,
             ours,
             tried: None,
+            packed: None,
             baseline: None,
             edits: Vec::new(),
             said: Vec::new(),
@@ -561,6 +597,8 @@ impl Session {
             is_unsound,
         };
         chosen.tried = Some(view);
+        // What was packed may be what was tried before.
+        chosen.packed = None;
         chosen.edits.clone_from(&trial.edits);
         chosen.said =
             vec![format!("With changes made by hand: {}.", tried.edits.join("; ")), tried.sound.clone()];
@@ -612,7 +650,7 @@ impl Session {
                 let file = &self.opened.files[*entry.dumps.iter().find(has)?];
                 Some(String::from_utf8_lossy(&file.bytes).into_owned())
             }),
-            Source::Ours | Source::Tried => None,
+            Source::Ours | Source::Tried | Source::Packed => None,
         };
         self.with(source, |v| {
             let Some(soundness) = questions::check_study(&v.study, text.as_deref()) else {
@@ -625,6 +663,9 @@ impl Session {
                 }
                 Source::Ours => "Our assignment was executed over this module, two rounds of each loop.",
                 Source::Tried => "What was tried was executed, two rounds of each loop.",
+                Source::Packed => {
+                    "The assignment with the smallest heap that was found was executed, two rounds of each loop."
+                }
             };
             let lines = vec![cut_line(&soundness.words()), whose.to_owned()];
             Answer::Words(Words { title: title.to_owned(), lines, table: Vec::new() })
@@ -734,16 +775,79 @@ impl Session {
     /// The search for the smallest heaps, to be done slice by slice.
     pub fn smallest_search(&self, source: Source) -> Result<SmallestHeaps, String> {
         const NONE: &str = "This needs the program, and its text is not there.";
-        // XLA's own has no events; ours of the same program has.
-        let of = |source| self.view(source).and_then(|v| questions::SmallestSearch::new(&v.study));
-        let is_other = source == Source::Dump && self.view(Source::Ours).is_some();
-        let found = of(if is_other { Source::Ours } else { source }).ok_or(NONE)?;
+        let found = self
+            .view(self.heaps_of(source))
+            .and_then(|v| questions::SmallestSearch::new(&v.study))
+            .ok_or(NONE)?;
         Ok(SmallestHeaps { search: found.map_err(|e| cut_line(&e))? })
+    }
+
+    /// Whose heaps are searched and packed: XLA's own has no events, ours of the same program has.
+    fn heaps_of(&self, source: Source) -> Source {
+        match source {
+            Source::Dump if self.view(Source::Ours).is_some() => Source::Ours,
+            Source::Packed => self.chosen.as_ref().and_then(|c| c.packed.as_ref()).map_or(source, |p| p.of),
+            _ => source,
+        }
+    }
+
+    fn pack(&mut self, source: Source, packings: &[Repacked]) -> Answer {
+        let of = self.heaps_of(source);
+        let Some(base) = self.view(of) else { return no_module() };
+        let study = match questions::repacked(&base.study, packings) {
+            Ok(study) => study,
+            Err(why) => return Answer::Failed(cut_line(&why)),
+        };
+        let heaps = base.study.ours.iter().flat_map(|(assignment, _)| &assignment.heaps);
+        let bounds = heaps
+            .zip(packings)
+            .map(|(run, packed)| (run.color.0, packed.lower_bound, run.packing.total()))
+            .collect();
+        let view = View::new(study);
+        let line = source_line(Source::Packed, &view);
+        if let Some(chosen) = &mut self.chosen {
+            chosen.packed = Some(Packed { view, of, bounds });
+        }
+        Answer::Packed(Box::new(line))
+    }
+
+    /// Where the packer has what a search has packed otherwise, and the bounds.
+    fn was(&self, map: &mut MapData) {
+        let Some(packed) = self.chosen.as_ref().and_then(|c| c.packed.as_ref()) else { return };
+        let Some(base) = self.view(packed.of) else { return };
+        map.was = map
+            .row
+            .iter()
+            .zip(&map.offset)
+            .map(|(row, offset)| base.study.rows.get(*row as usize).map_or(*offset, |r| r.offset))
+            .collect();
+        for curve in &mut map.curves {
+            let Some(space) = base.peak.spaces.iter().find(|s| s.color == curve.color) else { continue };
+            let (mut least, mut is_one) = (space.temp, false);
+            for (_, bound, taken) in packed.bounds.iter().filter(|b| b.0 == curve.color) {
+                least = least.saturating_sub(taken.saturating_sub(*bound));
+                is_one = true;
+            }
+            curve.bounds = is_one.then_some((space.temp, least));
+        }
     }
 
     fn export(&self, source: Source, what: &str) -> Answer {
         let Some(chosen) = &self.chosen else { return no_module() };
+        // No compiler wrote a heap that a search has packed.
+        if source == Source::Packed && export::is_of_xla(what) {
+            return Answer::Failed(
+                "XLA's four files are of what its packer makes: show that assignment to save them."
+                    .to_owned(),
+            );
+        }
         let headline = match source {
+            Source::Packed => {
+                let packed = chosen.packed.as_ref().map(|p| report::headline(&p.view.study, &p.view.peak));
+                let said =
+                    "With the smallest heap that a search has found, not as the packer has it.".to_owned();
+                std::iter::once(said).chain(packed.unwrap_or_default()).collect()
+            }
             Source::Tried => {
                 let of_run =
                     chosen.tried.as_ref().map(|v| report::headline(&v.study, &v.peak)).unwrap_or_default();
@@ -925,6 +1029,7 @@ fn out_of_memory(file: &str, e: &opening::OutOfMemory) -> OutOfMemory {
     OutOfMemory {
         file: cut(file),
         sentence: cut_line(&e.sentence),
+        modules: Vec::new(),
         words: report::out_of_memory(e),
         buffers: e
             .buffers
@@ -991,6 +1096,37 @@ fn spaces(view: &View) -> Vec<SpaceLine> {
             values: view.study.rows.iter().filter(|r| view.study.slab(r).color == s.color).count() as u32,
         })
         .collect()
+}
+
+/// Most groups of values that are named as what the peak is made of.
+const MOST_MAKERS: usize = 5;
+
+/// What most of the peak is made of, and the instruction at it.
+fn makers(view: &View) -> (Vec<Maker>, String) {
+    let study = &view.study;
+    let Some(space) = view.peak.spaces.iter().max_by_key(|s| (s.live, std::cmp::Reverse(s.color))) else {
+        return Default::default();
+    };
+    let groups = questions::groups(study, &space.slots);
+    let maker = |g: &questions::Group| {
+        let largest = g.slots.iter().map(|s| &space.slots[*s]).max_by_key(|s| s.size)?;
+        let phase = g.phase.name();
+        let operation = if phase.is_empty() || g.operation.is_empty() {
+            format!("{}{phase}", g.operation)
+        } else {
+            format!("{}, {phase}", g.operation)
+        };
+        Some(Maker {
+            count: g.slots.len() as u32,
+            shape: cut(&g.shape),
+            operation: cut(&operation),
+            line: cut(&g.source),
+            bytes: g.bytes,
+            row: *largest.rows.first()? as u32,
+        })
+    };
+    let at = if space.live > 0 { cut(study.at(space.step)) } else { String::new() };
+    (groups.iter().take(MOST_MAKERS).filter_map(maker).collect(), at)
 }
 
 fn difference(dump: &View, ours: &View) -> Words {
@@ -1248,6 +1384,9 @@ fn of_program(view: &View, program: &Program, value: ValueId, out: &mut Detail) 
             .collect();
         let more = about.len().saturating_sub(MOST);
         // Most trials end in a refusal; the last decisions are those that count.
+        if about.is_empty() {
+            return;
+        }
         let mut lines: Vec<String> =
             about[more..].iter().map(|d| cut_line(&words::decision(module, facts, d))).collect();
         if more > 0 {

@@ -1,7 +1,7 @@
 //! What the page and its worker say to each other. All of it is plain data; the bytes of opened files go beside it.
 
-pub use questions::Edit;
 use questions::Role;
+pub use questions::{Edit, Repacked};
 use serde::{Deserialize, Serialize};
 
 /// A question with its ticket, by which the answer is known.
@@ -61,6 +61,8 @@ pub enum Source {
     Ours,
     /// The same with what is being tried.
     Tried,
+    /// One of ours with its heaps packed as a search found it.
+    Packed,
 }
 
 /// What can be asked.
@@ -192,6 +194,13 @@ pub enum Ask {
         source: Source,
         /// When to end with what was found.
         seconds: u32,
+    },
+    /// Pack the heaps as a search found it; they are then [`Source::Packed`].
+    Pack {
+        /// Whose heaps.
+        source: Source,
+        /// Each of them.
+        packings: Vec<Repacked>,
     },
     /// A file to be taken away.
     Export {
@@ -405,6 +414,15 @@ pub enum Answer {
     Tree(Vec<TreeLine>),
     /// What a change came to.
     Tried(Box<Tried>),
+    /// How small the heaps could be.
+    Smallest {
+        /// In words and a table.
+        words: Words,
+        /// The packings that were found.
+        packings: Vec<Repacked>,
+    },
+    /// The heaps are packed so; the sums.
+    Packed(Box<SourceLine>),
     /// Edits that can be made, in words.
     Choices(Vec<(String, Edit)>),
     /// What can be tried with one value.
@@ -510,6 +528,8 @@ pub struct ModuleLine {
     pub signature: String,
     /// How many modules have the same name.
     pub same_name: u32,
+    /// Bytes that there were when it did not fit, as an out-of-memory error beside it says.
+    pub limit: Option<u64>,
     /// How many contradictions were found in its files.
     pub findings: u32,
     /// What of the files is there.
@@ -521,6 +541,8 @@ pub struct ModuleLine {
 pub struct OutOfMemory {
     /// The file.
     pub file: String,
+    /// The modules it is about, by number.
+    pub modules: Vec<u32>,
     /// XLA's own sentence.
     pub sentence: String,
     /// What it comes to, in our words.
@@ -553,7 +575,37 @@ pub struct Chosen {
     /// Can changes be tried: is there a module that our engine takes?
     pub can_try: bool,
     /// What stands out, the most bytes first.
-    pub notable: Vec<String>,
+    pub notable: Vec<Notable>,
+    /// What most of the peak is made of, the most bytes first.
+    pub makers: Vec<Maker>,
+    /// The instruction at the peak.
+    pub peak_at: String,
+}
+
+/// Something that stands out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notable {
+    /// In a sentence or two.
+    pub words: String,
+    /// The row it is about, if it is about one.
+    pub row: Option<u32>,
+}
+
+/// Values alike in shape, operation and scope that are alive at the peak.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Maker {
+    /// How many places in memory they take.
+    pub count: u32,
+    /// Their shape.
+    pub shape: String,
+    /// Their operation, and forward, recomputed or backward where that is known.
+    pub operation: String,
+    /// The source line of the first.
+    pub line: String,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The row of the largest.
+    pub row: u32,
 }
 
 /// The sums of one assignment, in bytes.
@@ -609,6 +661,8 @@ pub struct MapData {
     pub size: Vec<u64>,
     /// Its colour, one of ten.
     pub hue: Vec<u8>,
+    /// Where the heap was packed otherwise: where the packer had each band. Else empty.
+    pub was: Vec<u64>,
     /// The memory spaces that have temporaries.
     pub curves: Vec<SpaceCurve>,
 }
@@ -624,6 +678,8 @@ pub struct SpaceCurve {
     pub peak: (u32, u64),
     /// From which step on how many bytes are taken.
     pub points: Vec<(u32, u64)>,
+    /// Where the heap was packed otherwise: what the packer takes, and what no packing is below.
+    pub bounds: Option<(u64, u64)>,
 }
 
 /// An allocation as the map shows it.

@@ -385,14 +385,16 @@ fn the_smallest_heap_is_found_in_slices_and_whoever_stops_has_what_was_found() {
     let (mut session, opened) = open(vec![Blob::new("a.txt", TRANSFORMER)]);
     choose(&mut session, opened.modules[0].module);
     let smallest = Ask::Smallest { source: Source::Ours, seconds: 10 };
-    let Answer::Words(found) = ask(&mut session, smallest.clone(), Vec::new()) else { panic!("words") };
+    let Answer::Smallest { words: found, .. } = ask(&mut session, smallest.clone(), Vec::new()) else {
+        panic!("words")
+    };
     assert!(found.lines[0].contains("(proved)"), "{found:?}");
 
     let (mut session, opened) = open(vec![Blob::new("b.txt", tangled(400))]);
     choose(&mut session, opened.modules[0].module);
     let mut search = session.smallest_search(Source::Ours).expect("it has a heap");
     let numbers = |search: &bufferscope_lab::session::SmallestHeaps| -> Vec<u64> {
-        let Answer::Words(found) = search.found() else { panic!("words") };
+        let Answer::Smallest { words: found, .. } = search.found() else { panic!("words") };
         found.table[1][1..5]
             .iter()
             .map(|n| n.replace(|c: char| !c.is_ascii_digit(), "").parse().unwrap_or(u64::MAX))
@@ -414,6 +416,44 @@ fn the_smallest_heap_is_found_in_slices_and_whoever_stops_has_what_was_found() {
     eprintln!("{first:?} {before:?} {told}");
     assert!(before != first, "{first:?} {told}: nothing came of it");
     assert!(before[3] > 0 && told.contains("at least"), "{before:?}: this one is not proved so soon");
+
+    let [taken_now, height_now, least_now, _] = numbers(&search)[..] else { panic!("four numbers") };
+    // What was found stands: executed, no value is lost, and each stays within the heap that was told.
+    let Answer::Smallest { packings, .. } = search.found() else { panic!("packings") };
+    assert!(packings[0].offsets.is_some(), "it is smaller than the packer's");
+    let pack = |session: &mut Session, packings| {
+        ask(session, Ask::Pack { source: Source::Ours, packings }, Vec::new())
+    };
+    let Answer::Packed(line) = pack(&mut session, packings.clone()) else { panic!("packed") };
+    let map = |session: &mut Session, source| {
+        let Answer::Map(map) = ask(session, Ask::Map { source }, Vec::new()) else { panic!("a map") };
+        map
+    };
+    let (ours, packed) = (map(&mut session, Source::Ours), map(&mut session, Source::Packed));
+    assert_eq!((&packed.row, &packed.start, &packed.size), (&ours.row, &ours.start, &ours.size));
+    assert_eq!(packed.was, ours.offset);
+    assert_ne!(packed.offset, ours.offset);
+    let (taken, least) = packed.curves[0].bounds.expect("bounds");
+    assert_eq!((taken, packed.curves[0].temp, least), (taken_now, height_now, least_now));
+    let temp = |line: &bufferscope_lab::talk::SourceLine| {
+        line.by_kind.iter().filter(|k| k.0 == bufferscope_lab::talk::Kind::Temp).map(|k| k.1).sum::<u64>()
+    };
+    assert_eq!(temp(&line), height_now);
+    let Answer::Words(checked) = ask(&mut session, Ask::Check { source: Source::Packed }, Vec::new()) else {
+        panic!("words")
+    };
+    assert!(checked.lines[0].starts_with("Sound"), "{checked:?}");
+    for (what, is_there) in [("values.csv", true), ("peak.md", true), ("buffer-assignment.txt", false)] {
+        let said =
+            ask(&mut session, Ask::Export { source: Source::Packed, what: what.to_owned() }, Vec::new());
+        assert_eq!(matches!(said, Answer::File { .. }), is_there, "{what}");
+    }
+    // What is no packing of these heaps is refused.
+    let mut wrong = packings.clone();
+    wrong[0].offsets.as_mut().expect("offsets").fill(0);
+    for packings in [wrong, Vec::new()] {
+        assert!(matches!(pack(&mut session, packings), Answer::Failed(_)));
+    }
 }
 
 #[test]

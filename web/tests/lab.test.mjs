@@ -13,8 +13,17 @@ const sample = (name) => join(dist, "modules", name);
 /** Puts files into the page's picker, as a reader does. */
 const open = (page, files) => page.locator("#open-files").setInputFiles(files);
 
-/** Waits for the list of values of a module that is chosen. */
-const chosen = (page) => page.locator("#values tbody tr").first().waitFor(LONG);
+/** Waits until what is being opened or read is there, and its list of values with it. */
+const chosen = async (page) => {
+  await page.locator(".busy").waitFor({ state: "detached", ...LONG });
+  await page.locator("#values tbody tr").first().waitFor(LONG);
+};
+
+/** Unfolds the ways to open something else. */
+const unfold = async (page) => {
+  const ways = page.locator("details.reopen");
+  if (!(await ways.evaluate((d) => d.open))) await ways.locator("> summary").click();
+};
 
 const onLab = (options, body) => withPage({ ...options, path: `lab.html${options.path ?? ""}` }, body);
 
@@ -24,7 +33,9 @@ test("a dump folder in a zip: modules sorted by peak, what stands out, XLA's own
     const rows = page.locator(".modules tbody tr");
     await rows.first().waitFor(LONG);
     assert.equal(await rows.count(), 3);
-    const peaks = await rows.evaluateAll((all) => all.map((row) => Number(row.children[4].textContent.split(" ")[0].replaceAll(",", ""))));
+    // Opening has stepped back behind what was opened.
+    assert.equal(await page.locator("details.reopen").evaluate((d) => d.open), false);
+    const peaks = await rows.evaluateAll((all) => all.map((row) => Number(row.children[2].textContent.split(" ")[0].replaceAll(",", ""))));
     assert.deepEqual(peaks, peaks.toSorted((a, b) => b - a));
     await page.getByRole("button", { name: /^jit_loop_reads_mid/ }).click();
     await chosen(page);
@@ -65,6 +76,7 @@ test("pasted text, HLO with a mistake, a Python file and a broken archive each s
     await page.getByRole("button", { name: "Open the text" }).click();
     await chosen(page);
     assert.equal(await page.locator("#bench-title").textContent(), "m");
+    await unfold(page);
     await page.locator("#pasted").fill("HloModule m, is_scheduled=true\n\nENTRY e {\n  p = f32[1024]{0} parameter(0)\n  ROOT n = f32[1024]{0} negate(q)\n}\n");
     await page.getByRole("button", { name: "Open the text" }).click();
     await page.locator("#bench .notes li.wrong").first().waitFor(LONG);
@@ -75,11 +87,110 @@ test("pasted text, HLO with a mistake, a Python file and a broken archive each s
       ["old.txt", "", /empty/],
     ]) {
       await open(page, { name, mimeType: "application/octet-stream", buffer: Buffer.from(text) });
+      await page.locator(".busy").waitFor({ state: "detached", ...LONG });
       await page.locator("#there .notes").waitFor(LONG);
       assert.match(await page.locator("#there").textContent(), says, name);
       assert.equal(await page.locator("#bench").count(), 0);
     }
     await expectAccessible(page);
+  }));
+
+test("the answer comes first: how much, what makes the peak, what would change it", () =>
+  onLab({ width: 1280, height: 900 }, async (page) => {
+    await open(page, sample("attention_out_of_memory.zip"));
+    await page.locator(".oom").first().waitFor(LONG);
+    await page.locator(".modules tbody tr").first().or(page.locator("#verdict")).first().waitFor(LONG);
+    if ((await page.locator("#bench").count()) === 0) await page.locator(".modules tbody tr").first().getByRole("button").click();
+    await chosen(page);
+    // Seen without scrolling.
+    const box = await page.locator("#verdict .sum").boundingBox();
+    assert.ok(box.y + box.height < 900, `the answer begins at ${box.y}`);
+    assert.match(await page.locator(".too-many").textContent(), /There were [\d,]+ B.*too many/);
+    // What makes the peak adds up to no more than it, largest first, and each leads to its value.
+    const makers = await page.locator(".makers .number.quiet").allTextContents();
+    const shares = makers.map((m) => Number(m.replace(" %", "")));
+    assert.deepEqual(shares, shares.toSorted((a, b) => b - a));
+    assert.ok(shares[0] > 0 && shares.reduce((a, b) => a + b, 0) <= 102, makers.join(" "));
+    const kinds = await page.locator(".shares .number.quiet").allTextContents();
+    const sum = kinds.reduce((a, k) => a + Number.parseFloat(k), 0);
+    assert.ok(Math.abs(sum - 100) < 0.5, kinds.join(" "));
+    await page.locator(".makers button").first().click();
+    await page.locator("#detail h3").waitFor(LONG);
+    await screenshot(page, "lab-verdict");
+    await expectAccessible(page);
+    // The changes that help most come into the same place.
+    await page.locator("#try-changes").click();
+    const stop = page.getByRole("button", { name: "Stop, and keep what was found" });
+    const found = page.locator(".try-changes").getByRole("button", { name: /what was tried/i });
+    await stop.or(found).first().waitFor(LONG);
+    if (await stop.isVisible()) await stop.click({ timeout: 2000 }).catch(() => {});
+    await found.waitFor(LONG);
+  }));
+
+test("filters: by size with its unit, kind, step, length, number of lines; the decision log and the text say what is wrong", () =>
+  onLab({ width: 1280 }, async (page) => {
+    await open(page, sample("transformer_train.txt"));
+    await chosen(page);
+    const said = () => page.locator("#pane .summary").textContent();
+    const count = async () => Number((await said()).match(/^([\d,]+) values/)[1].replaceAll(",", ""));
+    const changes = async (act) => {
+      const before = await said();
+      await act();
+      await page.waitForFunction((was) => document.querySelector("#pane .summary")?.textContent !== was, before, LONG);
+    };
+    await page.locator("#group").selectOption({ label: "each value" });
+    await changes(() => page.locator("#when").selectOption({ label: "at any time" }));
+    const all = await count();
+    await page.locator("#min-unit").selectOption("KiB");
+    await changes(async () => {
+      await page.locator("#min-bytes").fill("8");
+      await page.locator("#min-bytes").press("Enter");
+    });
+    const bytes = () => page.locator("#values tbody tr td:nth-child(2)").evaluateAll((c) => c.map((x) => Number(x.textContent.replaceAll(/\D/g, ""))));
+    assert.ok((await count()) < all);
+    assert.ok((await bytes()).every((b) => b >= 8192));
+    // The map dims what the list leaves out.
+    await changes(() => page.locator("#kind").selectOption({ label: "temp" }));
+    assert.ok((await page.locator("#values tbody tr td:nth-child(8)").allTextContents()).every((k) => k === "temp"));
+    await changes(async () => {
+      await page.locator("#min-steps").fill("30");
+      await page.locator("#min-steps").press("Enter");
+    });
+    const steps = await page.locator("#values tbody tr td:nth-child(6)").allTextContents();
+    assert.ok(steps.length > 0 && steps.every((s) => { const [a, b] = s.split("–").map((n) => Number(n.replaceAll(",", ""))); return b - a + 1 >= 30; }), steps.join(" "));
+    await changes(() => page.locator("#no-filter").click());
+    assert.equal(await count(), all);
+    await page.locator("#top").selectOption({ label: "the first 10" });
+    await page.waitForFunction(() => document.querySelectorAll("#values tbody tr").length === 10);
+    assert.match(await page.locator("#more").textContent(), new RegExp(`\\(${new Intl.NumberFormat("en").format(all - 10)} left\\)`));
+    await changes(() => page.locator("#when").selectOption({ label: "at the step of the cursor" }));
+    await changes(async () => {
+      await page.locator("#at-step").fill("1");
+      await page.locator("#at-step").press("Enter");
+    });
+    assert.match(await said(), /at step 1\b/);
+    // The decision log.
+    await page.getByRole("tab", { name: "Decision log" }).click();
+    await page.locator("#decisions li").first().waitFor(LONG);
+    await page.locator("#decision-kind").selectOption("refuse");
+    await page.locator("#decision-pattern").fill("overlap|both|alive|range");
+    await page.waitForFunction(() => /^[\d,]+ of [\d,]+ decisions/.test(document.querySelector("#pane .summary")?.textContent ?? ""));
+    await page.locator("#decision-pattern").fill("[");
+    await page.locator("#decision-wrong").filter({ hasText: "no regular expression" }).waitFor(LONG);
+    await page.locator("#decision-pattern").fill("zzzz");
+    await page.locator("#pane .summary").filter({ hasText: /^0 of/ }).waitFor(LONG);
+    assert.equal(await page.locator("#decision-wrong").textContent(), "");
+    // The text.
+    await page.getByRole("tab", { name: "HLO text" }).click();
+    await page.locator("#find").fill("*");
+    await page.locator("#find").press("Enter");
+    await page.locator("#find-wrong").filter({ hasText: "no regular expression" }).waitFor(LONG);
+    await page.locator("#find").fill("parameter\\(0\\)");
+    await page.locator("#find").press("Enter");
+    await page.locator("#text li[aria-current]").waitFor(LONG);
+    await page.locator("#go-to").fill("3");
+    await page.locator("#go-to").press("Enter");
+    await page.waitForFunction(() => document.querySelector("#text li[aria-current] .line-number")?.textContent.trim() === "3");
   }));
 
 test("map, list and text are linked", () =>
@@ -114,8 +225,11 @@ test("map, list and text are linked", () =>
     await page.locator("#pattern").fill("^dot");
     await page.waitForFunction(() => /^\d+ values on/.test(document.querySelector(".summary")?.textContent ?? ""));
     await page.waitForFunction(() => [...document.querySelectorAll("#values tbody th")].every((c) => /dot/.test(c.parentElement.textContent)));
+    // A mistake is told under its box, and the list stays.
     await page.locator("#pattern").fill("(");
     await page.getByRole("alert").filter({ hasText: "no regular expression" }).waitFor();
+    assert.equal(await page.locator("#pattern").getAttribute("aria-invalid"), "true");
+    assert.match(await page.locator("#values tbody").textContent(), /dot/);
     await screenshot(page, "lab-linked");
     await page.locator("#pattern").fill("");
     for (const tab of ["Allocations", "Decision log", "Ask"]) {
@@ -543,6 +657,29 @@ test("a search is stopped and keeps what it found; whatever else is cancelled, w
     assert.equal(await page.locator("#bench").count(), 0);
     await rows.filter({ hasNotText: "big" }).getByRole("button").click();
     await chosen(page);
+    // Of the one that is chosen nothing is lost while another one is read, nor when that is cancelled.
+    await page.locator("#group").selectOption({ label: "each value" });
+    await page.locator("#values tbody tr th button").first().click();
+    const name = await page.locator("#detail h3").textContent();
+    await rows.filter({ hasText: "big" }).getByRole("button").click();
+    await page.locator("#cancel").click();
+    await page.locator("#cancel").waitFor({ state: "detached" });
+    assert.equal(await page.locator("#detail h3").textContent(), name);
+    // Nor while other files are opened.
+    await open(page, { name: "other.txt", mimeType: "text/plain", buffer: Buffer.from(large(6_000_000)) });
+    await page.locator("#cancel").waitFor(LONG);
+    assert.equal(await page.locator("#detail h3").textContent(), name);
+    await page.locator("#values tbody tr th button").nth(1).click();
+    await page.waitForFunction((was) => document.querySelector("#detail h3")?.textContent !== was, name, LONG);
+    await page.locator("#cancel").click();
+    await page.locator("#cancel").waitFor({ state: "detached" });
+    assert.equal(await rows.count(), 2);
+    // The worker is the one that was, or knows what it knew: it answers.
+    await page.locator("#values tbody tr th button").first().click();
+    await page.waitForFunction((was) => document.querySelector("#detail h3")?.textContent === was, name, LONG);
+    await page.locator("#alignment").or(page.getByRole("tab", { name: "Try" })).first().click();
+    await page.locator("#alignment").selectOption("4096");
+    await page.locator("#tried").waitFor(LONG);
   }));
 
 /** Values of many sizes that live across each other: a proof takes long. */
@@ -583,6 +720,37 @@ test("the smallest heap: proved where it is small; where that takes long bounds 
     assert.ok(packed >= height && height > bound && gap === height - bound, cells.join(" "));
     assert.equal(cells[5], "no");
     await expectAccessible(page);
+    // The packing that was found, on the map and back: by keys, and by undo.
+    const picture = () => page.evaluate(() => document.getElementById("map").toDataURL());
+    const still = async () => {
+      let last;
+      for (let now = await picture(); now !== last; now = await picture()) {
+        last = now;
+        await page.waitForTimeout(150);
+      }
+      return last;
+    };
+    const before = await still();
+    const toggle = page.locator("#on-map").getByRole("button", { name: "The smallest found" });
+    await toggle.waitFor(LONG);
+    await toggle.focus();
+    await page.keyboard.press("Enter");
+    await page.locator(".bound").waitFor(LONG);
+    assert.match(await page.locator(".bound").textContent(), new RegExp(new Intl.NumberFormat("en").format(bound)));
+    assert.match(await page.locator(".saved").textContent(), new RegExp(new Intl.NumberFormat("en").format(packed - height)));
+    const moved = await still();
+    assert.notEqual(moved, before);
+    await page.locator("#map-figure").scrollIntoViewIfNeeded();
+    await screenshot(page, "lab-smallest");
+    await expectAccessible(page);
+    await page.locator("#undo").click();
+    await page.locator(".bound").waitFor({ state: "detached", ...LONG });
+    assert.equal(await still(), before);
+    await page.locator("#whose").getByRole("button", { name: /^The smallest heap found/ }).click();
+    await page.locator(".bound").waitFor(LONG);
+    assert.equal(await still(), moved);
+    await page.locator("#whose").getByRole("button", { name: /^Ours/ }).click();
+    await page.locator(".bound").waitFor({ state: "detached", ...LONG });
     // The same worker goes on, and its time ends it as well.
     await page.locator("#smallest-time").selectOption("2");
     await page.locator("#smallest").click();
@@ -634,14 +802,14 @@ test("files are taken away; two dumps are compared; scopes unfold as a tree", ()
     await page.getByRole("button", { name: "Copy peak.md" }).click();
     await page.getByText("peak.md is on the clipboard.").waitFor();
     assert.match(await page.evaluate(() => navigator.clipboard.readText()), /\| count \| bytes \|/);
-    // The other one is opened beside it.
-    await page.locator("#keep").check();
-    await open(page, sample("gpu_mlp_grad.txt"));
+    // The other one is opened beside it, and the first one is still what is looked at.
+    await page.getByRole("tab", { name: "Compare" }).click();
+    const was = await page.locator("#bench-title").textContent();
+    await page.locator("#beside-files").setInputFiles(sample("gpu_mlp_grad.txt"));
     const rows = page.locator(".modules tbody tr");
     await rows.nth(1).waitFor(LONG);
-    await rows.nth(0).getByRole("button").click();
-    await chosen(page);
-    await page.getByRole("tab", { name: "Compare" }).click();
+    await page.locator("#compare").waitFor(LONG);
+    assert.equal(await page.locator("#bench-title").textContent(), was);
     await page.locator("#compare button").click();
     await page.locator("#comparison .answer").first().waitFor(LONG);
     assert.match(await page.locator("#comparison").textContent(), /values are matched.*What makes the difference at the peaks/s);
@@ -653,6 +821,7 @@ test("an address leads to a sample", () =>
   onLab({ path: "#sample=kv_cache_loop.txt" }, async (page) => {
     await chosen(page);
     assert.match(await page.locator("#bench-title").textContent(), /kv_cache/);
+    await unfold(page);
     await page.locator("#sample").selectOption("unet_skip.txt");
     await page.locator("#open-sample").click();
     await page.waitForFunction(() => /unet/.test(document.getElementById("bench-title")?.textContent ?? ""), undefined, LONG);

@@ -138,6 +138,20 @@ impl Assignment {
         self.place.get(value.index()).copied().flatten()
     }
 
+    /// The same program with other allocations, in which every value stands that stands in these.
+    #[must_use]
+    pub fn with_allocations(&self, allocations: Vec<Allocation>) -> Self {
+        let mut place = vec![None; self.place.len()];
+        for a in &allocations {
+            for p in &a.values {
+                if let Some(place) = place.get_mut(p.value.index()) {
+                    *place = Some((a.id, *p));
+                }
+            }
+        }
+        Self { allocations, place, ..self.clone() }
+    }
+
     /// Sum of the sizes of all allocations, in bytes.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {

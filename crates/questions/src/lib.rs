@@ -14,7 +14,7 @@
 //! | what is copied, why, and what would remove it | [`copies()`], [`causes`] |
 //! | was my donation used | [`donation()`] |
 //! | would another packing fit, and on which device | [`fits`], [`device_words`] |
-//! | how small could a heap be | [`SmallestSearch`] |
+//! | how small could a heap be, and how it is packed then | [`SmallestSearch`], [`repacked`] |
 //! | what differs between XLA's assignment and ours | [`rerun()`] |
 //! | what differs between two of them | [`compare()`] |
 //! | the least program that shows a refused sharing | [`reduce()`] |
@@ -57,7 +57,7 @@ pub use padding::{Padded, Padding, padding};
 pub use peak::{Group, Owner, Peak, Slot, SpacePeak, Sum, groups, peak, slots_at, sums};
 pub use reduce::{ReduceError, Reduced, reduce};
 pub use rerun::{Moved, Rerun, rerun};
-pub use smallest::{Smallest, SmallestSearch};
+pub use smallest::{Repacked, Smallest, SmallestSearch, repacked};
 pub use stacks::{Span, Stack, spans, stack};
 pub use study::{Program, Role, Row, Settings, Slab, Source, Study, StudyError, unpadded_of_text};
 pub use trying::{Baseline, Sizes, Soundness, Tried, baseline, check_study, try_edits};

@@ -9,6 +9,7 @@ use super::taking::{ComparePane, TakePane};
 use super::text_pane::TextPane;
 use super::trying::TryPane;
 use super::values::ValuesPane;
+use super::verdict::Verdict;
 use crate::talk::{Chosen, Source};
 use assigner::words::{both, grouped};
 use leptos::ev::KeyboardEvent;
@@ -35,7 +36,6 @@ pub fn Bench(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
     let has_map = !sources.is_empty();
     let missing = chosen.missing.clone();
     let difference = chosen.difference.clone();
-    let notable = chosen.notable.clone();
     let findings = chosen.findings.clone();
     let spaces = chosen.spaces.clone();
     view! {
@@ -57,42 +57,17 @@ pub fn Bench(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
                         </div>
                     }
                 })}
-            <div class="headline">
-                {chosen.headline.iter().map(|s| view! { <p>{s.clone()}</p> }).collect_view()}
-            </div>
-            {(!notable.is_empty())
-                .then(|| {
-                    view! {
-                        <details class="notable" id="notable" open>
-                            <summary>"What stands out"</summary>
-                            <ul>{notable.into_iter().map(|c| view! { <li>{c}</li> }).collect_view()}</ul>
-                        </details>
-                    }
-                })}
-            <SourceSwitch lab sources />
-            {move || {
-                let tried = lab.tried.get().and_then(Result::ok)?;
-                Some(view! {
-                    <p class="tried-note" id="tried-note">
-                        <b>"Tried: "</b>
-                        {tried.edits.join("; ")}
-                        ". "
-                        {tried.words.first().cloned()}
-                        {tried.is_unsound.then(|| format!(" {}", tried.sound))}
-                        " "
-                        <button
-                            type="button"
-                            aria-pressed=move || (lab.source.get() == Source::Tried).to_string()
-                            on:click=move |_| {
-                                let now = lab.source.get_untracked();
-                                lab.look_at(if now == Source::Tried { Source::Ours } else { Source::Tried });
-                            }
-                        >
-                            "Show what was tried"
-                        </button>
-                    </p>
-                })
-            }}
+            <Verdict lab chosen=chosen.clone() />
+            <div class="folds">
+                {(!chosen.headline.is_empty())
+                    .then(|| {
+                        view! {
+                            <details class="headline" id="headline">
+                                <summary>"In words"</summary>
+                                {chosen.headline.iter().map(|s| view! { <p>{s.clone()}</p> }).collect_view()}
+                            </details>
+                        }
+                    })}
             {(spaces.len() > 1)
                 .then(|| {
                     view! {
@@ -141,6 +116,7 @@ pub fn Bench(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
                         </details>
                     }
                 })}
+            <Notes title="What was said of this module's files" notes=chosen.notes.clone() open=!has_map />
             {(!missing.is_empty())
                 .then(|| {
                     view! {
@@ -162,7 +138,20 @@ pub fn Bench(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
                         </details>
                     }
                 })}
-            <Notes title="What was said of this module's files" notes=chosen.notes.clone() open=!has_map />
+            </div>
+            <SourceSwitch lab sources />
+            {move || {
+                let tried = lab.tried.get().and_then(Result::ok)?;
+                Some(view! {
+                    <p class="tried-note" id="tried-note">
+                        <b>"Tried: "</b>
+                        {tried.edits.join("; ")}
+                        ". "
+                        {tried.words.first().cloned()}
+                        {tried.is_unsound.then(|| format!(" {}", tried.sound))}
+                    </p>
+                })
+            }}
             {has_map
                 .then(|| {
                     view! {
@@ -177,42 +166,55 @@ pub fn Bench(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
     }
 }
 
+/// Whose assignment the map and the lists show.
 #[component]
 fn SourceSwitch(lab: Lab, sources: Vec<crate::talk::SourceLine>) -> impl IntoView {
-    if sources.len() < 2 {
-        let whose = match sources.first().map(|s| s.source) {
-            Some(Source::Dump) => "What is shown is XLA's own assignment, as its files have it.",
-            Some(Source::Ours | Source::Tried) => {
-                "What is shown is our engine's assignment: XLA's own is not among the files."
-            }
-            None => "",
-        };
-        return view! { <p class="quiet small">{whose}</p> }.into_any();
+    let first = sources.first().map(|s| s.source);
+    let lines = Memo::new(move |_| {
+        let tried = lab.tried.with(|t| match t {
+            Some(Ok(tried)) => Some(tried.line.clone()),
+            _ => None,
+        });
+        let packed = lab.packing.with(|p| p.as_ref().map(|p| p.line.clone()));
+        sources.iter().cloned().chain(tried).chain(packed).collect::<Vec<_>>()
+    });
+    move || {
+        let lines = lines.get();
+        if lines.len() < 2 {
+            let whose = match first {
+                Some(Source::Dump) => "What is shown is XLA's own assignment, as its files have it.",
+                Some(_) => "What is shown is our engine's assignment: XLA's own is not among the files.",
+                None => "",
+            };
+            return view! { <p class="quiet small whose">{whose}</p> }.into_any();
+        }
+        view! {
+            <div class="switch-source" id="whose" role="group" aria-label="Whose assignment">
+                {lines
+                    .into_iter()
+                    .map(|s| {
+                        let name = match s.source {
+                            Source::Dump => "XLA's own, as its files have it",
+                            Source::Ours => "Ours, computed of the same module",
+                            Source::Tried => "With what is tried",
+                            Source::Packed => "The smallest heap found",
+                        };
+                        view! {
+                            <button
+                                type="button"
+                                aria-pressed=move || (lab.source.get() == s.source).to_string()
+                                on:click=move |_| lab.look_at(s.source)
+                            >
+                                {name}
+                                <span class="quiet small">{format!(" {}", both(s.total))}</span>
+                            </button>
+                        }
+                    })
+                    .collect_view()}
+            </div>
+        }
+        .into_any()
     }
-    view! {
-        <div class="switch-source" role="group" aria-label="Whose assignment">
-            {sources
-                .into_iter()
-                .map(|s| {
-                    let name = match s.source {
-                        Source::Dump => "XLA's own, as its files have it",
-                        Source::Ours | Source::Tried => "Ours, computed of the same module",
-                    };
-                    view! {
-                        <button
-                            type="button"
-                            aria-pressed=move || (lab.source.get() == s.source).to_string()
-                            on:click=move |_| lab.look_at(s.source)
-                        >
-                            {name}
-                            <span class="quiet small">{format!(" {}", both(s.total))}</span>
-                        </button>
-                    }
-                })
-                .collect_view()}
-        </div>
-    }
-    .into_any()
 }
 
 #[component]

@@ -3,13 +3,13 @@
 use super::state::Lab;
 use crate::raster::{self, Frame, Index, Layout, Marks, Palette, Shown, Window};
 use crate::rows::space_name;
-use crate::talk::{Answer, Ask, MapData};
+use crate::talk::{Answer, Ask, MapData, Source};
 use assigner::words::{binary, both, grouped};
 use browser::width_of;
 use leptos::ev::{KeyboardEvent, PointerEvent, WheelEvent};
 use leptos::html::{Canvas, Div};
 use leptos::prelude::*;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,6 +29,8 @@ struct Plan {
     map: Arc<MapData>,
     layout: Arc<Layout>,
     index: Arc<Index>,
+    /// Bands in the order of time, and the place of each in it: made when somebody first steps through them.
+    order: Rc<OnceCell<(Vec<u32>, Vec<u32>)>>,
     shown: Shown,
     whole: Window,
 }
@@ -36,11 +38,76 @@ struct Plan {
 impl Plan {
     fn new(map: Arc<MapData>, shown: Shown) -> Self {
         let layout = Layout::new(&map, shown);
-        let whole = Window::whole(&map, &layout);
+        let whole = Self::whole(&map, &layout, shown);
         let index = Arc::new(Index::new(&map));
-        Self { map, layout: Arc::new(layout), index, shown, whole }
+        Self { map, layout: Arc::new(layout), index, order: Rc::default(), shown, whole }
+    }
+
+    /// All there is. A heap that was packed smaller is seen in the room that the packer takes.
+    fn whole(map: &MapData, layout: &Layout, shown: Shown) -> Window {
+        let mut whole = Window::whole(map, layout);
+        if let Some((packer, _)) = bounds_of(map, shown) {
+            whole.high = whole.high.max(packer as f64);
+        }
+        whole
+    }
+
+    /// The band of a row. Rows are in order.
+    fn band(&self, row: u32) -> Option<usize> {
+        self.map.row.binary_search(&row).ok()
+    }
+
+    fn is_shown(&self, band: usize) -> bool {
+        self.layout.base[self.map.slab[band] as usize].is_some()
+    }
+
+    /// The next band that is shown, or the one before, in the order of time; round the end.
+    fn next(&self, from: Option<usize>, step: u32, forward: bool) -> Option<usize> {
+        let map = &self.map;
+        let (order, places) = self.order.get_or_init(|| {
+            let mut order: Vec<u32> = (0..map.row.len() as u32).collect();
+            order.sort_unstable_by_key(|b| (map.start[*b as usize], map.offset[*b as usize], *b));
+            let mut places = vec![0; order.len()];
+            for (place, band) in order.iter().enumerate() {
+                places[*band as usize] = place as u32;
+            }
+            (order, places)
+        });
+        let n = order.len();
+        let at = |place: usize| Some(order[place % n] as usize).filter(|b| self.is_shown(*b));
+        match from {
+            Some(band) => {
+                let here = places[band] as usize;
+                (1..=n).find_map(|i| at(if forward { here + i } else { here + n - i }))
+            }
+            // What is alive at the cursor, or comes next.
+            None => {
+                (0..n).find_map(|i| at(i).filter(|b| map.last[*b] >= step)).or_else(|| (0..n).find_map(at))
+            }
+        }
     }
 }
+
+/// What the packer takes and what no packing is below, where the heap that is shown was packed otherwise.
+fn bounds_of(map: &MapData, shown: Shown) -> Option<(u64, u64)> {
+    match shown {
+        Shown::Temps(color) => map.curves.iter().find(|c| c.color == color)?.bounds,
+        Shown::Space(_) | Shown::All => None,
+    }
+}
+
+/// Bands on their way from one packing to another.
+#[derive(Clone)]
+struct Moving {
+    plan: Plan,
+    /// From the packer's to what was found, or back?
+    forward: bool,
+    /// When it began, in milliseconds; 0 before the first frame.
+    since: f64,
+}
+
+/// Milliseconds that bands take from one packing to another.
+const MOVE: f64 = 420.0;
 
 fn colour(style: &web_sys::CssStyleDeclaration, name: &str) -> [u8; 3] {
     let text = style.get_property_value(name).unwrap_or_default();
@@ -103,25 +170,54 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
     let frames =
         StoredValue::new_local(Rc::new(RefCell::new((Frame::default(), Frame::default(), Frame::default()))));
 
-    // A new map: of its temporaries, those with the highest peak.
+    let moving = StoredValue::new_local(None::<Moving>);
+
+    // A new map. At first, of its temporaries, those with the highest peak; another assignment of the same program keeps
+    // what is looked at.
     Effect::new(move |_| {
         let Some(map) = lab.map.get() else {
             plan.set(None);
             view.set(None);
             return;
         };
+        let before = plan.get_untracked();
+        let is_there = |s: &Shown| match s {
+            Shown::Temps(c) => map.curves.iter().any(|m| m.color == *c),
+            Shown::Space(c) => map.slabs.iter().any(|m| m.color == *c),
+            Shown::All => true,
+        };
         let best = map.curves.iter().max_by_key(|c| (c.peak.1, std::cmp::Reverse(c.color)));
-        let start = best.map_or(Shown::All, |c| Shown::Temps(c.color));
+        let start = before
+            .as_ref()
+            .map(|p| p.shown)
+            .filter(is_there)
+            .unwrap_or(best.map_or(Shown::All, |c| Shown::Temps(c.color)));
         shown.set(start);
         let new = Plan::new(map, start);
-        view.set(Some(new.whole));
+        let kept = before
+            .as_ref()
+            .zip(view.get_untracked())
+            .filter(|(p, v)| p.whole != *v && p.map.end == new.map.end);
+        view.set(Some(match kept {
+            Some((_, v)) => v.zoomed(&new.whole, (0.0, 0.0), (1.0, 1.0)),
+            None => new.whole,
+        }));
+        // Between the packer's packing and the one that was found bands move.
+        let is_packed = |p: &Plan| p.map.source == Source::Packed;
+        let moves = !prefers_reduced_motion()
+            && before.as_ref().is_some_and(|b| is_packed(b) != is_packed(&new) && b.shown == new.shown);
+        moving.set_value(moves.then(|| {
+            let forward = is_packed(&new);
+            let plan = if forward { new.clone() } else { before.clone().unwrap_or_else(|| new.clone()) };
+            Moving { plan, forward, since: 0.0 }
+        }));
         plan.set(Some(new));
     });
     Effect::new(move |_| {
         let want = shown.get();
         let Some(now) = plan.get_untracked().filter(|p| p.shown != want) else { return };
         let layout = Layout::new(&now.map, want);
-        let whole = Window::whole(&now.map, &layout);
+        let whole = Plan::whole(&now.map, &layout, want);
         view.update(|v| {
             if let Some(v) = v {
                 (v.low, v.high) = (whole.low, whole.high);
@@ -133,6 +229,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
     // Drawing: once a frame at most, whatever changes.
     let asked = StoredValue::new(false);
     let mini_drawn = StoredValue::new((0usize, 0usize, 0u32));
+    let draw_again = StoredValue::new_local(None::<Rc<dyn Fn()>>);
     let draw = move || {
         asked.set_value(false);
         let (Some(plan), Some(window)) = (plan.get_untracked(), view.get_untracked()) else { return };
@@ -144,15 +241,34 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         let fitting = lab.fitting.get_untracked();
         let marks =
             Marks { selected: lab.selected.get_untracked(), fitting: fitting.as_deref().map(Vec::as_slice) };
+        let now = now();
+        let on_the_way = moving.try_update_value(|m| {
+            let moved = m.as_mut()?;
+            if moved.since == 0.0 {
+                moved.since = now;
+            }
+            let share = ((now - moved.since) / MOVE).min(1.0);
+            let out = (moved.plan.clone(), if moved.forward { share } else { 1.0 - share });
+            if share >= 1.0 {
+                *m = None;
+                return None;
+            }
+            Some(out)
+        });
         if let Some(canvas) = main.get_untracked() {
-            raster::draw(
-                &mut frames.0,
-                size(MAP_HEIGHT),
-                (&plan.map, &plan.layout, &plan.index),
-                &window,
-                &palette,
-                marks,
-            );
+            if let Some(Some((plan, share))) = &on_the_way {
+                let between = between(&plan.map, *share);
+                let drawn = (&between, &*plan.layout, &*plan.index);
+                raster::draw(&mut frames.0, size(MAP_HEIGHT), drawn, &window, &palette, marks);
+                // The next frame of the same movement.
+                if let Some(again) = draw_again.get_value() {
+                    asked.set_value(true);
+                    request_animation_frame(move || again());
+                }
+            } else {
+                let drawn = (&*plan.map, &*plan.layout, &*plan.index);
+                raster::draw(&mut frames.0, size(MAP_HEIGHT), drawn, &window, &palette, marks);
+            }
             put(&canvas, &frames.0);
         }
         let of = space_of(plan.shown, &plan.map);
@@ -186,6 +302,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
             put(&canvas, &frames.2);
         }
     };
+    draw_again.set_value(Some(Rc::new(draw)));
     Effect::new(move |_| {
         plan.track();
         view.track();
@@ -360,25 +477,12 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         );
         listener.forget();
     });
-    let neighbour = move |to: i64| {
+    let neighbour = move |forward: bool| {
         let Some(plan) = plan.get_untracked() else { return };
-        // In the order of time, among what is shown.
-        let mut bands: Vec<usize> = (0..plan.map.row.len())
-            .filter(|b| plan.layout.base[plan.map.slab[*b] as usize].is_some())
-            .collect();
-        if bands.is_empty() {
-            return;
+        let now = lab.selected.get_untracked().and_then(|row| plan.band(row));
+        if let Some(next) = plan.next(now, lab.step.get_untracked(), forward) {
+            lab.selected.set(Some(plan.map.row[next]));
         }
-        bands.sort_unstable_by_key(|b| (plan.map.start[*b], plan.map.offset[*b], *b));
-        let now = lab.selected.get_untracked();
-        let next = match now.and_then(|row| bands.iter().position(|b| plan.map.row[*b] == row)) {
-            Some(at) => (at as i64 + to).rem_euclid(bands.len() as i64) as usize,
-            None => {
-                let step = lab.step.get_untracked();
-                bands.iter().position(|b| plan.map.last[*b] >= step).unwrap_or(0)
-            }
-        };
-        lab.selected.set(Some(plan.map.row[bands[next]]));
     };
     let keys = move |e: KeyboardEvent| {
         if e.ctrl_key() || e.meta_key() || e.alt_key() {
@@ -393,8 +497,8 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
             "+" | "=" => zoom(middle, (ZOOM, ZOOM)),
             "-" => zoom(middle, (1.0 / ZOOM, 1.0 / ZOOM)),
             "0" => fit(),
-            "[" => neighbour(-1),
-            "]" => neighbour(1),
+            "[" => neighbour(false),
+            "]" => neighbour(true),
             "Escape" => lab.selected.set(None),
             _ => return,
         }
@@ -402,8 +506,8 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
     };
     let to_selected = move |_| {
         let (Some(plan), Some(row)) = (plan.get_untracked(), lab.selected.get_untracked()) else { return };
-        let Some(band) = plan.map.row.iter().position(|r| *r == row) else { return };
-        if plan.layout.base[plan.map.slab[band] as usize].is_none() {
+        let Some(band) = plan.band(row) else { return };
+        if !plan.is_shown(band) {
             shown.set(Shown::All);
             return;
         }
@@ -435,7 +539,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
     let pulled = RwSignal::new(None::<(bool, u32)>);
     let band_of = move || {
         let (plan, row) = (plan.get()?, lab.selected.get()?);
-        let band = plan.map.row.iter().position(|r| *r == row)?;
+        let band = plan.band(row)?;
         let base = plan.layout.base[plan.map.slab[band] as usize]?;
         let middle = base + (plan.map.offset[band] as f64) + plan.map.size[band] as f64 / 2.0;
         Some((plan.map.start[band], plan.map.last[band], middle))
@@ -656,6 +760,36 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         };
         format!("{}%", part * 100.0)
     };
+    // Where a heap was packed otherwise: what it frees of the packer's, and the bound.
+    let limits = move || {
+        let (Some(plan), Some(v)) = (plan.get(), view.get()) else { return ().into_any() };
+        let Some((packer, least)) = bounds_of(&plan.map, plan.shown) else { return ().into_any() };
+        let at = |byte: f64| (byte - v.low) / (v.high - v.low).max(1e-9) * 100.0;
+        let (total, least) = (plan.layout.total, least as f64);
+        let (from, to) = (at(total).clamp(0.0, 100.0), at(packer as f64).clamp(0.0, 100.0));
+        let saved = (packer as f64 - total).max(0.0) as u64;
+        let bound = at(least);
+        view! {
+            {(to > from)
+                .then(|| {
+                    view! {
+                        <div class="saved" style:top=format!("{from}%") style:height=format!("{}%", to - from)>
+                            <span>{format!("{} less than the packer takes", both(saved))}</span>
+                        </div>
+                    }
+                })}
+            {(0.0..=100.0)
+                .contains(&bound)
+                .then(|| {
+                    view! {
+                        <div class="bound" class:near=move || { bound > 90.0 } style:top=format!("{bound}%")>
+                            <span>{format!("no packing is below {}", both(least as u64))}</span>
+                        </div>
+                    }
+                })}
+        }
+        .into_any()
+    };
     let end = move || lab.map.with(|m| m.as_ref().map_or(0, |m| m.end));
     let live = move || {
         let step = lab.step.get();
@@ -701,7 +835,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         out
     };
     view! {
-        <figure class="map" aria-labelledby="map-title">
+        <figure class="map" id="map-figure" aria-labelledby="map-title">
             <div class="map-head">
                 <h3 id="map-title">"Addresses over time"</h3>
                 <label class="choose">
@@ -752,6 +886,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
                         on:keydown=keys
                     ></canvas>
                     <span class="mark" style:left=move || at(f64::from(lab.step.get()) + 0.5)></span>
+                    {limits}
                     {can_try.then(|| (handle(false), handle(true), mover()))}
                 </div>
                 <div class="ticks" aria-hidden="true">
@@ -838,6 +973,23 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
             </figcaption>
         </figure>
     }
+}
+
+fn prefers_reduced_motion() -> bool {
+    window().match_media("(prefers-reduced-motion: reduce)").ok().flatten().is_some_and(|m| m.matches())
+}
+
+/// Milliseconds since the page began.
+fn now() -> f64 {
+    window().performance().map_or(1.0, |p| p.now().max(1.0))
+}
+
+/// The bands on their way: a share of it from where the packer has them to where they were packed.
+fn between(map: &MapData, share: f64) -> MapData {
+    // Slow, fast, slow.
+    let share = share * share * (3.0 - 2.0 * share);
+    let at = |(was, is): (&u64, &u64)| (*was as f64 + (*is as f64 - *was as f64) * share).round() as u64;
+    MapData { offset: map.was.iter().zip(&map.offset).map(at).collect(), ..map.clone() }
 }
 
 fn space_of(shown: Shown, map: &MapData) -> Option<&crate::talk::SpaceCurve> {

@@ -11,6 +11,7 @@ mod taking;
 mod text_pane;
 mod trying;
 mod values;
+mod verdict;
 
 use browser::{ThemeToggle, follow_system};
 use leptos::prelude::*;

@@ -1,13 +1,13 @@
 //! What to open, how far that is, and what was in it.
 
 use super::given::{helper, is_single};
-use super::state::Lab;
+use super::state::{Lab, Origin};
 use crate::address::{Address, Kept, Open};
 use crate::talk::{ModuleLine, Note, Opened};
 use assigner::words::{binary, both, grouped};
 use js_sys::{Array, Promise};
 use leptos::ev;
-use leptos::html::Input;
+use leptos::html::{Details, Input};
 use leptos::prelude::*;
 use std::sync::Arc;
 use wasm_bindgen::{JsCast as _, JsValue};
@@ -42,20 +42,6 @@ async fn sample(name: &str) -> Result<Array, JsValue> {
 pub fn Opening(lab: Lab, is_report: bool) -> impl IntoView {
     let over = RwSignal::new(false);
     let pasted = RwSignal::new(String::new());
-    let folder = NodeRef::<Input>::new();
-    Effect::new(move |_| {
-        if let Some(input) = folder.get() {
-            _ = input.set_attribute("webkitdirectory", "");
-        }
-    });
-    let picked = move |e: ev::Event| {
-        let input = event_target::<web_sys::HtmlInputElement>(&e);
-        if let Some(Ok(files)) = helper("bufferscopePicked", &input) {
-            lab.open(&files, None);
-        }
-        // The same file may be picked again.
-        input.set_value("");
-    };
     // A drop anywhere on the page is meant for it; the browser would leave the page for the file.
     let dragged = window_event_listener(ev::dragover, move |e| {
         e.prevent_default();
@@ -84,11 +70,7 @@ pub fn Opening(lab: Lab, is_report: bool) -> impl IntoView {
         lab.awaited.set_value((module, kept));
         leptos::task::spawn_local(async move {
             match sample(&name).await {
-                Ok(files) => {
-                    lab.open_all(&files, None);
-                    lab.write_hash(&format!("sample={name}"));
-                    lab.sample.set(Some(name));
-                }
+                Ok(files) => lab.open_all(&files, None, Origin::Sample(name)),
                 Err(_) => lab.fail(format!("The sample {} cannot be fetched.", crate::text::cut(&name))),
             }
         });
@@ -102,9 +84,8 @@ pub fn Opening(lab: Lab, is_report: bool) -> impl IntoView {
             open_sample(name, module, kept);
         }
         Some(Address { open: Open::Text(text), kept }) => {
-            lab.sample.set(None);
             lab.awaited.set_value((None, kept));
-            lab.open_all(&JsValue::UNDEFINED, Some(text));
+            lab.open_all(&JsValue::UNDEFINED, Some(text), Origin::Own);
         }
         Some(Address { open: Open::Own, kept }) => {
             let is_open = lab
@@ -166,14 +147,8 @@ pub fn Opening(lab: Lab, is_report: bool) -> impl IntoView {
                 ", the buffer-assignment, values, live-range and memory-usage files of any generation, the text of an out-of-memory error, a verbose log. Each file is told by its content."
             </p>
             <div class="ways">
-                <label class="button">
-                    "Open files"
-                    <input class="hidden" id="open-files" type="file" multiple on:change=picked />
-                </label>
-                <label class="button">
-                    "Open a folder"
-                    <input class="hidden" id="open-folder" type="file" node_ref=folder on:change=picked />
-                </label>
+                <Picker lab id="open-files" folder=false words="Open files" />
+                <Picker lab id="open-folder" folder=true words="Open a folder" />
                 {samples}
             </div>
             <label class="keep small">
@@ -214,24 +189,42 @@ pub fn Opening(lab: Lab, is_report: bool) -> impl IntoView {
                 </p>
             </details>
     };
-    // In a report there is something open already.
-    let ways = if is_report {
-        view! {
-            <details class="reopen">
-                <summary>"Open other files"</summary>
-                {ways}
-            </details>
+    // Once there is something to look at the ways to open more are folded, so that the answer comes first.
+    let has_modules = Memo::new(move |_| {
+        let is_open =
+            lab.opened.with(|o| o.as_ref().is_some_and(|o| !(o.modules.is_empty() && o.errors.is_empty())));
+        is_report || is_open || lab.chosen.with(Option::is_some)
+    });
+    let box_of_ways = NodeRef::<Details>::new();
+    Effect::new(move |_| {
+        // Each time something is opened.
+        lab.opened.track();
+        let (Some(ways), fold) = (box_of_ways.get(), has_modules.get()) else { return };
+        // Whoever opened something by its keys goes on from here.
+        let had_focus = document().active_element().is_some_and(|a| ways.contains(Some(&a)));
+        ways.set_open(!fold);
+        if fold
+            && had_focus
+            && let Ok(Some(summary)) = ways.query_selector(":scope > summary")
+        {
+            _ = summary.unchecked_into::<web_sys::HtmlElement>().focus();
         }
-        .into_any()
-    } else {
-        view! {
-            <h2 id="open-title">"Open"</h2>
+    });
+    let ways = view! {
+        <details class="reopen" node_ref=box_of_ways open=!is_report>
+            <summary>
+                <h2 id="open-title">{move || if has_modules.get() { "Open other files" } else { "Open" }}</h2>
+            </summary>
             {ways}
-        }
-        .into_any()
+        </details>
     };
     view! {
-        <section class="open" class:over=move || over.get() aria-label="Open">
+        <section
+            class="open"
+            class:over=move || over.get()
+            class:small-open=move || has_modules.get()
+            aria-label="Open"
+        >
             {ways}
             <Busy lab />
             {move || {
@@ -261,6 +254,40 @@ pub fn Opening(lab: Lab, is_report: bool) -> impl IntoView {
             }}
             {move || lab.opened.get().map(|opened| view! { <WhatIsThere lab opened /> })}
         </section>
+    }
+}
+
+/// A button that opens files or a folder; `beside` what is open, in place of as the reader has ticked.
+#[component]
+pub fn Picker(
+    lab: Lab,
+    id: &'static str,
+    folder: bool,
+    words: &'static str,
+    #[prop(optional)] beside: bool,
+) -> impl IntoView {
+    let input = NodeRef::<Input>::new();
+    Effect::new(move |_| {
+        if let Some(input) = input.get().filter(|_| folder) {
+            _ = input.set_attribute("webkitdirectory", "");
+        }
+    });
+    let picked = move |e: ev::Event| {
+        let input = event_target::<web_sys::HtmlInputElement>(&e);
+        if let Some(Ok(files)) = helper("bufferscopePicked", &input) {
+            if beside {
+                lab.keep.set(true);
+            }
+            lab.open(&files, None);
+        }
+        // The same file may be picked again.
+        input.set_value("");
+    };
+    view! {
+        <label class="button">
+            {words}
+            <input class="hidden" id=id type="file" multiple=!folder node_ref=input on:change=picked />
+        </label>
     }
 }
 
@@ -338,6 +365,7 @@ fn WhatIsThere(lab: Lab, opened: Arc<Opened>) -> impl IntoView {
                     view! { <tr>{b.iter().map(|c| view! { <td>{c.clone()}</td> }).collect_view()}</tr> }
                 })
                 .collect_view();
+            let about = e.modules.clone();
             let listing = (!e.buffers.is_empty()).then(|| {
                 view! {
                     <div class="scroll" tabindex="0" role="region" aria-label="Listing of the error">
@@ -356,37 +384,55 @@ fn WhatIsThere(lab: Lab, opened: Arc<Opened>) -> impl IntoView {
                 }
             });
             view! {
-                <section class="oom" aria-label="Out-of-memory error">
-                    <h3>{format!("Out of memory: {}", e.file)}</h3>
-                    <p><code>{e.sentence.clone()}</code></p>
+                <section
+                    class="oom"
+                    class:of-another=move || {
+                        let now = lab.chosen.with(|c| c.as_ref().map(|c| c.line.module));
+                        now.is_some_and(|m| !about.is_empty() && !about.contains(&m))
+                    }
+                    aria-label="Out-of-memory error"
+                >
+                    <h3>"Out of memory"</h3>
                     {e.words.iter().map(|w| view! { <p>{w.clone()}</p> }).collect_view()}
-                    {listing}
+                    <details open=e.modules.is_empty()>
+                        <summary>{format!("What the message says ({})", e.file)}</summary>
+                        <p><code>{e.sentence.clone()}</code></p>
+                        {listing}
+                    </details>
                 </section>
             }
         })
         .collect_view();
-    let logs = opened
-        .logs
-        .iter()
-        .map(|w| {
-            view! {
-                <details class="log">
-                    <summary>{w.title.clone()}</summary>
-                    {w.lines.iter().map(|l| view! { <p>{l.clone()}</p> }).collect_view()}
-                </details>
-            }
-        })
-        .collect_view();
+    let logs = (!opened.logs.is_empty()).then(|| {
+        let each = opened
+            .logs
+            .iter()
+            .map(|w| {
+                view! {
+                    <h4>{w.title.clone()}</h4>
+                    {w.lines.iter().map(|l| view! { <p class="small">{l.clone()}</p> }).collect_view()}
+                }
+            })
+            .collect_view();
+        view! {
+            <details class="verbose-logs">
+                <summary>{format!("Verbose logs ({})", opened.logs.len())}</summary>
+                {each}
+            </details>
+        }
+    });
     let list =
         (opened.modules.len() > 1).then(|| view! { <ModuleList lab modules=opened.modules.clone() /> });
     view! {
-        <div class="there" id="there">
-            <p>{summary}</p>
-            {opened.advice.clone().map(|a| view! { <p class="problem" role="alert">{a}</p> })}
+        <div class="there" id="there" class:chosen=move || lab.chosen.with(Option::is_some)>
+            <p class="opened-what">{summary}</p>
             {errors}
+            {opened.advice.clone().map(|a| view! { <p class="problem" role="alert">{a}</p> })}
             {list}
+            <div class="folds">
             {logs}
             <Notes title="What was said of the files" notes=opened.notes.clone() open=opened.modules.is_empty() />
+            </div>
         </div>
     }
 }
@@ -414,7 +460,7 @@ pub fn Notes(title: &'static str, notes: Vec<Note>, open: bool) -> impl IntoView
         })
         .collect_view();
     view! {
-        <details class="notes" open=open || has_error || count < 4>
+        <details class="notes" open=open || has_error>
             <summary>{format!("{title} ({count})")}</summary>
             <ul>{items}</ul>
         </details>
@@ -442,6 +488,10 @@ fn ModuleList(lab: Lab, modules: Vec<ModuleLine>) -> impl IntoView {
                 .filter(|t| !t.is_empty())
                 .collect::<Vec<_>>()
                 .join(" / ");
+            let over = m.limit.map(|limit| match m.total.and_then(|t| t.checked_sub(limit)) {
+                Some(over) if over > 0 => format!("Out of memory: {} too many", binary(over)),
+                _ => "Out of memory".to_owned(),
+            });
             // The live-range file's own peak misses parts of tuples: what is needed is what was allocated.
             let needs = match (m.total, m.peak) {
                 (None, Some(peak)) if m.peak_is_ours => format!("at least {} (ours)", both(peak)),
@@ -455,11 +505,12 @@ fn ModuleList(lab: Lab, modules: Vec<ModuleLine>) -> impl IntoView {
                             {name}
                         </button>
                         <span class="quiet small">{about}</span>
+                        {over.map(|words| view! { <b class="wrong small">{words}</b> })}
                     </th>
-                    <td>{m.backend.clone()}</td>
-                    <td class="number">{m.instructions.map_or_else(|| "—".to_owned(), grouped)}</td>
                     <td class="number">{needs}</td>
                     <td class="number">{bytes(m.temp)}</td>
+                    <td class="number">{m.instructions.map_or_else(|| "—".to_owned(), grouped)}</td>
+                    <td>{m.backend.to_uppercase()}</td>
                     <td>
                         {m.has.join(", ")}
                         {(m.findings > 0).then(|| {
@@ -478,10 +529,10 @@ fn ModuleList(lab: Lab, modules: Vec<ModuleLine>) -> impl IntoView {
                     <tr>
                         <th scope="col">"Id"</th>
                         <th scope="col">"Module"</th>
+                        <th scope="col" class="number">"Needs in all"</th>
+                        <th scope="col" class="number">"Temporaries"</th>
+                        <th scope="col" class="number">"Instructions"</th>
                         <th scope="col">"Backend"</th>
-                        <th scope="col">"Instructions"</th>
-                        <th scope="col">"Needs in all"</th>
-                        <th scope="col">"Temporaries"</th>
                         <th scope="col">"Files"</th>
                     </tr>
                 </thead>

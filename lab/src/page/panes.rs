@@ -138,9 +138,14 @@ pub fn DecisionPane(lab: Lab) -> impl IntoView {
     let from = RwSignal::new(0u32);
     let shown = RwSignal::new((Vec::<DecisionLine>::new(), 0u32, 0u32));
     let problem = RwSignal::new(None::<String>);
+    // Typing is quicker than a long log is searched: the last answer counts.
+    let asked = StoredValue::new(0u32);
     Effect::new(move |_| {
+        asked.update_value(|n| *n += 1);
+        let number = asked.get_value();
         let ask = Ask::Decisions { kind: kind.get(), pattern: pattern.get(), from: from.get(), count: PAGE };
         lab.link.ask(ask, move |answer| match answer {
+            _ if asked.try_get_value() != Some(number) => {}
             Answer::Decisions { lines, fitting, of } => {
                 problem.set(None);
                 shown.set((lines, fitting, of));
@@ -170,19 +175,25 @@ pub fn DecisionPane(lab: Lab) -> impl IntoView {
             </span>
             <span class="field search">
                 <label for="decision-pattern">"Matching"</label>
-                <input
-                    id="decision-pattern"
-                    type="search"
-                    spellcheck="false"
-                    placeholder="regular expression"
-                    on:change=move |e| {
-                        from.set(0);
-                        pattern.set(event_target_value(&e));
-                    }
-                />
+                <span class="with-error">
+                    <input
+                        id="decision-pattern"
+                        type="search"
+                        spellcheck="false"
+                        placeholder="regular expression"
+                        aria-describedby="decision-wrong"
+                        aria-invalid=move || problem.with(Option::is_some).then_some("true")
+                        on:input=move |e| {
+                            from.set(0);
+                            pattern.set(event_target_value(&e));
+                        }
+                    />
+                    <span class="error small" id="decision-wrong" role="alert">
+                        {move || problem.get()}
+                    </span>
+                </span>
             </span>
         </form>
-        {move || problem.get().map(|p| view! { <p class="problem" role="alert">{p}</p> })}
         <p class="summary" role="status">
             {move || {
                 let (_, fitting, of) = shown.get();

@@ -3,7 +3,8 @@
 use crate::address::{Address, Kept, Open};
 use crate::link::Link;
 use crate::talk::{
-    Answer, Ask, Chosen, Detail, Edit, Filter, Group, Hands, MapData, Opened, Sort, Source, Trial, Tried,
+    Answer, Ask, Chosen, Detail, Edit, Filter, Group, Hands, MapData, ModuleLine, Opened, Repacked, Sort,
+    Source, SourceLine, Trial, Tried,
 };
 use browser::Palette;
 use js_sys::Array;
@@ -64,6 +65,39 @@ pub enum When {
     Ever,
 }
 
+/// What would help most.
+pub struct Advised {
+    /// In words, the bytes it saves, and how it is made; the most bytes first.
+    pub changes: Vec<(String, u64, Vec<Edit>)>,
+    /// How much was tried.
+    pub tried: String,
+}
+
+/// How far it is when a module begins to be read.
+fn reading() -> crate::talk::Progress {
+    crate::talk::Progress { stage: "Reading the module".to_owned(), ..crate::talk::Progress::default() }
+}
+
+/// Where what is opened comes from.
+pub enum Origin {
+    /// The reader's own files.
+    Own,
+    /// A sample, by its file.
+    Sample(String),
+    /// The page itself, which is a report.
+    Page,
+}
+
+/// Heaps packed as a search found it.
+pub struct Packing {
+    /// Whose heaps.
+    pub of: Source,
+    /// As the worker takes them.
+    pub packings: Vec<Repacked>,
+    /// The sums with them.
+    pub line: SourceLine,
+}
+
 /// Everything the page knows.
 #[derive(Clone, Copy)]
 pub struct Lab {
@@ -113,6 +147,10 @@ pub struct Lab {
     pub files: StoredValue<Array, LocalStorage>,
     /// The sample that is open, if it is one.
     pub sample: RwSignal<Option<String>>,
+    /// The smallest heaps that were found, if they are smaller than the packer's.
+    pub packing: RwSignal<Option<Arc<Packing>>>,
+    /// What would help most, once it was searched for: the changes with the bytes they save, and how much was tried.
+    pub advice: RwSignal<Option<Arc<Advised>>>,
     /// What can be tried with the value that is selected.
     pub hands: RwSignal<Option<Arc<Hands>>>,
     /// The module and the changes that an address or a file asks for, once that is open.
@@ -158,6 +196,8 @@ impl Lab {
             svg: StoredValue::new_local(None),
             files: StoredValue::new_local(Array::new()),
             sample: RwSignal::new(None),
+            packing: RwSignal::new(None),
+            advice: RwSignal::new(None),
             hands: RwSignal::new(None),
             awaited: StoredValue::new((None, Kept::default())),
             hash: StoredValue::new(String::new()),
@@ -189,10 +229,12 @@ impl Lab {
         self.detail.set(None);
         self.fitting.set(None);
         self.problem.set(None);
+        self.advice.set(None);
         self.forget_trials();
     }
 
     fn forget_trials(self) {
+        self.packing.set(None);
         self.trials.set(vec![Trial::default()]);
         self.at_trial.set(0);
         self.tried.set(None);
@@ -206,7 +248,7 @@ impl Lab {
 
     /// Is there something to take back?
     pub fn can_undo(self) -> bool {
-        self.at_trial.get() > 0
+        self.at_trial.get() > 0 || self.source.get() == Source::Packed
     }
 
     /// Is there something to do again?
@@ -216,6 +258,11 @@ impl Lab {
 
     /// Takes back, or does again.
     pub fn step_trial(self, by: isize) {
+        // What was done last is that the heap was packed otherwise.
+        if by < 0 && self.source.get_untracked() == Source::Packed {
+            self.unpack();
+            return;
+        }
         let to = self.at_trial.get_untracked().saturating_add_signed(by);
         if to < self.trials.with_untracked(Vec::len) {
             self.at_trial.set(to);
@@ -279,7 +326,31 @@ impl Lab {
         self.run_trial();
     }
 
+    /// Packs the heaps as a search found it, to be shown beside the packer's.
+    pub fn pack(self, of: Source, packings: Vec<Repacked>) {
+        self.packing.set(None);
+        if packings.iter().all(|p| p.offsets.is_none()) {
+            return;
+        }
+        let ask = Ask::Pack { source: of, packings: packings.clone() };
+        self.link.ask(ask, move |answer| match answer {
+            Answer::Packed(line) => self.packing.set(Some(Arc::new(Packing { of, packings, line: *line }))),
+            Answer::Failed(why) => self.fail(why),
+            _ => {}
+        });
+    }
+
+    /// Shows the heaps as the packer has them.
+    pub fn unpack(self) {
+        let of = self.packing.with_untracked(|p| p.as_ref().map_or(Source::Ours, |p| p.of));
+        let first =
+            self.chosen.with_untracked(|c| c.as_ref().and_then(|c| c.sources.first().map(|s| s.source)));
+        self.look_at(if of == Source::Tried { of } else { first.unwrap_or(of) });
+    }
+
     fn run_trial(self) {
+        // Heaps of another run.
+        self.packing.set(None);
         let at = self.at_trial.get_untracked();
         let trial = self.trial_now();
         if trial.edits.is_empty() {
@@ -314,6 +385,28 @@ impl Lab {
             trial.edits.remove(number);
             self.try_all(trial);
         }
+    }
+
+    /// Searches for what would help most. It is stopped by [`Lab::cancel`], and keeps what it has found.
+    pub fn advise(self) {
+        self.link.progress.set(Some(crate::talk::Progress {
+            stage: "Trying changes".to_owned(),
+            ..crate::talk::Progress::default()
+        }));
+        self.searching.set(Some(true));
+        let module = self.chosen.with_untracked(|c| c.as_ref().map(|c| c.line.module));
+        self.link.ask(Ask::Advise, move |answer| {
+            self.searching.set(None);
+            match answer {
+                _ if self.chosen.with_untracked(|c| c.as_ref().map(|c| c.line.module)) != module => {}
+                Answer::Advised { changes, tried } => {
+                    self.announced.set(format!("{} changes would help", changes.len()));
+                    self.advice.set(Some(Arc::new(Advised { changes, tried })));
+                }
+                Answer::Failed(why) => self.fail(why),
+                _ => {}
+            }
+        });
     }
 
     /// Asks for what can be tried with the value that is selected, of the program as it is being tried.
@@ -373,8 +466,8 @@ impl Lab {
         }
     }
 
-    /// Ends what takes long. A search keeps what it has found; whatever else ends with its worker, and the new one is told
-    /// again what is open, while the page shows what it has.
+    /// Ends what takes long. A search keeps what it has found; what is being opened is left off, and what is open stays;
+    /// whatever else ends with its worker, and the new one is told again what is open, while the page shows what it has.
     pub fn cancel(self) {
         if self.searching.get_untracked() == Some(true) {
             self.searching.set(Some(false));
@@ -382,12 +475,18 @@ impl Lab {
             return;
         }
         self.searching.set(None);
+        self.awaited.set_value((None, Kept::default()));
+        if self.link.is_opening() {
+            self.link.stop_opening();
+            self.announced.set("Cancelled; what was open still is".to_owned());
+            return;
+        }
         self.announced.set("Cancelled".to_owned());
         if self.opened.with_untracked(Option::is_none) {
             self.link.restart();
             return;
         }
-        self.link.renew();
+        let unanswered = self.link.renew();
         let files: JsValue = self.files.get_value().into();
         let chosen = self.chosen.with_untracked(|c| c.as_ref().map(|c| c.line.module));
         let trial = self.trial_now();
@@ -397,7 +496,12 @@ impl Lab {
             if !trial.edits.is_empty() {
                 self.link.ask_quietly(Ask::Try(trial), &JsValue::UNDEFINED, |_| {});
             }
+            if let Some(packing) = self.packing.get_untracked() {
+                let ask = Ask::Pack { source: packing.of, packings: packing.packings.clone() };
+                self.link.ask_quietly(ask, &JsValue::UNDEFINED, |_| {});
+            }
         }
+        self.link.resume(unanswered);
     }
 
     /// Asks for whatever is to be said of the value that is selected.
@@ -425,24 +529,23 @@ impl Lab {
         self.problem.set(Some(why));
     }
 
-    /// Opens files of the reader's own: pairs of path and file. Whatever was done before is ended.
+    /// Opens files of the reader's own: pairs of path and file. What is open stays so until they are.
     pub fn open(self, files: &JsValue, text: Option<String>) {
-        super::given::forget();
-        self.sample.set(None);
         self.awaited.update_value(|a| a.0 = None);
-        self.open_all(files, text);
+        self.open_all(files, text, Origin::Own);
     }
 
     /// Opens what the page holds.
     pub fn open_given(self, given: super::given::Given) {
         self.awaited.set_value((Some(given.module), given.kept));
-        self.open_all(&given.files, None);
+        self.open_all(&given.files, None, Origin::Page);
     }
 
-    /// Opens files.
-    pub fn open_all(self, files: &JsValue, text: Option<String>) {
+    /// Opens files, beside those that are open if the reader wants that.
+    pub fn open_all(self, files: &JsValue, text: Option<String>, origin: Origin) {
+        let keeps = self.keep.get_untracked();
         let mut all = Array::new();
-        if self.keep.get_untracked() {
+        if keeps {
             all = self.files.get_value();
         }
         if files.is_object() {
@@ -454,56 +557,115 @@ impl Lab {
         {
             all.push(&Array::of2(&JsValue::from_str("pasted text"), &file));
         }
-        self.files.set_value(all.clone());
-        let is_busy = self.link.progress.get_untracked().is_some();
-        if is_busy || self.link.crashed.get_untracked().is_some() {
-            self.link.restart();
+        self.problem.set(None);
+        let has_something = self.opened.with_untracked(Option::is_some);
+        if !has_something {
+            let is_busy = self.link.progress.get_untracked().is_some();
+            if is_busy || self.link.crashed.get_untracked().is_some() {
+                self.link.restart();
+            }
         }
-        self.forget();
         self.link.progress.set(Some(crate::talk::Progress {
             stage: "Starting".to_owned(),
             ..crate::talk::Progress::default()
         }));
-        self.link.ask_with(Ask::Open { text: None }, &all, move |answer| match answer {
+        let is_before = keeps.then(|| self.chosen.get_untracked()).flatten();
+        let given = all.clone();
+        let then = move |answer| match answer {
             Answer::Opened(opened) => {
-                let (files, modules) = (opened.files, opened.modules.len());
-                self.announced.set(format!("{files} files, {modules} modules"));
                 let asked = self.awaited.with_value(|a| a.0);
                 let is_there = |m: &u32| opened.modules.iter().any(|x| x.module == *m);
-                let only = (modules == 1).then(|| opened.modules[0].module);
-                let first = asked.filter(is_there).or(only);
-                if let Some(kept) = opened.kept.clone() {
-                    self.awaited.set_value((None, kept));
-                }
-                self.opened.set(Some(Arc::from(opened)));
-                if let Some(first) = first {
-                    self.choose(first);
+                let only = (opened.modules.len() == 1).then(|| opened.modules[0].module);
+                // What something was opened beside is still what is looked at.
+                let same = is_before.and_then(|c| {
+                    let is_same = |m: &&ModuleLine| {
+                        (&m.id, &m.name, &m.folder, &m.stage)
+                            == (&c.line.id, &c.line.name, &c.line.folder, &c.line.stage)
+                    };
+                    opened.modules.iter().find(is_same).map(|m| m.module)
+                });
+                let first = asked.filter(is_there).or(same).or(only);
+                let tab = if same.is_some() && same == first { Tab::Compare } else { Tab::Values };
+                let take = move || {
+                    self.link.adopt();
+                    self.take_opened(opened, given, origin);
+                };
+                match first {
+                    None => take(),
+                    // What was open before stays until the module is read, too.
+                    Some(module) => {
+                        if !has_something {
+                            take();
+                            self.choose_for(module, tab);
+                            return;
+                        }
+                        self.link.progress.set(Some(reading()));
+                        self.link.ask_next(Ask::Choose { module }, move |answer| {
+                            take();
+                            self.take_chosen(answer, tab);
+                        });
+                    }
                 }
             }
             Answer::Failed(why) => self.fail(why),
             _ => {}
-        });
+        };
+        if has_something {
+            self.link.open_beside(&all, then);
+        } else {
+            self.link.ask_with(Ask::Open { text: None }, &all, then);
+        }
     }
 
-    /// Chooses a module.
+    /// What was opened takes the place of what was open.
+    fn take_opened(self, opened: Box<Opened>, given: Array, origin: Origin) {
+        self.forget();
+        self.files.set_value(given);
+        if !matches!(origin, Origin::Page) {
+            super::given::forget();
+        }
+        match origin {
+            Origin::Sample(name) => {
+                self.write_hash(&format!("sample={name}"));
+                self.sample.set(Some(name));
+            }
+            Origin::Own | Origin::Page => self.sample.set(None),
+        }
+        let (files, modules) = (opened.files, opened.modules.len());
+        self.announced.set(format!("{files} files, {modules} modules"));
+        if let Some(kept) = opened.kept.clone() {
+            self.awaited.set_value((None, kept));
+        }
+        self.opened.set(Some(Arc::from(opened)));
+    }
+
+    /// Chooses a module. The one before is shown until it is read.
     pub fn choose(self, module: u32) {
-        self.selected.set(None);
-        self.map.set(None);
-        self.chosen.set(None);
-        self.forget_trials();
-        self.link.progress.set(Some(crate::talk::Progress {
-            stage: "Reading the module".to_owned(),
-            ..crate::talk::Progress::default()
-        }));
-        self.link.ask(Ask::Choose { module }, move |answer| match answer {
+        self.choose_for(module, Tab::Values);
+    }
+
+    /// Chooses a module, to go to one of the panes.
+    fn choose_for(self, module: u32, tab: Tab) {
+        self.link.progress.set(Some(reading()));
+        self.link.ask(Ask::Choose { module }, move |answer| self.take_chosen(answer, tab));
+    }
+
+    /// The module that was read takes the place of the one before.
+    fn take_chosen(self, answer: Answer, tab: Tab) {
+        match answer {
             Answer::Chosen(chosen) => {
+                self.selected.set(None);
+                self.map.set(None);
+                self.fitting.set(None);
+                self.advice.set(None);
+                self.forget_trials();
                 let first = chosen.sources.first().cloned();
                 self.announced.set(chosen.headline.first().cloned().unwrap_or_default());
                 self.filter.set(Filter::default());
                 self.when.set(When::Peak);
                 self.within.set(None);
                 self.line.set(None);
-                self.tab.set(Tab::Values);
+                self.tab.set(tab);
                 self.source.set(first.as_ref().map_or(Source::Dump, |s| s.source));
                 self.step.set(first.as_ref().map_or(0, |s| s.peak.1));
                 let (name, can_try) = (chosen.line.name.clone(), chosen.can_try);
@@ -531,7 +693,7 @@ impl Lab {
             }
             Answer::Failed(why) => self.fail(why),
             _ => {}
-        });
+        }
     }
 
     /// Fetches what is drawn.
@@ -571,6 +733,9 @@ impl Lab {
     /// The step at which most of the temporaries is taken.
     pub fn peak_step(self) -> u32 {
         let source = self.source.get();
+        if source == Source::Packed {
+            return self.packing.with(|p| p.as_ref().map_or(0, |p| p.line.peak.1));
+        }
         if source == Source::Tried {
             return self.tried.with(|t| match t {
                 Some(Ok(tried)) => tried.line.peak.1,

@@ -1,6 +1,7 @@
 //! What can be taken away, and two dumps side by side.
 
 use super::given::shell;
+use super::opening::Picker;
 use super::panes::InWords;
 use super::state::Lab;
 use crate::export::FILES;
@@ -175,11 +176,18 @@ pub fn ComparePane(lab: Lab) -> impl IntoView {
             _ => {}
         });
     };
+    let beside = move || {
+        view! {
+            <div class="ways">
+                <Picker lab id="beside-files" folder=false beside=true words="Open files beside it" />
+                <Picker lab id="beside-folder" folder=true beside=true words="Open a folder beside it" />
+            </div>
+        }
+    };
     if others.is_empty() {
         return view! {
-            <p>
-                "There is nothing to compare with. Open the other dump beside this one: tick “keep what is open”, then open it; or drop both folders together."
-            </p>
+            <p>"Two dumps are compared on the same axes: before and after, two versions, two backends. Open the other one beside this one, or drop both folders together."</p>
+            {beside()}
         }
         .into_any();
     }
@@ -196,6 +204,10 @@ pub fn ComparePane(lab: Lab) -> impl IntoView {
             </span>
             <button type="submit">"Compare"</button>
         </form>
+        <details class="beside">
+            <summary>"Compare with something else"</summary>
+            {beside()}
+        </details>
         <div id="comparison">
             {move || {
                 answer

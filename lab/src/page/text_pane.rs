@@ -21,6 +21,7 @@ pub fn TextPane(lab: Lab, lines: u32) -> impl IntoView {
     let page = RwSignal::new((0u32, Vec::<String>::new()));
     let wanted = RwSignal::new(String::new());
     let said = RwSignal::new(String::new());
+    let wrong = RwSignal::new(None::<String>);
     let current = lab.line;
     let count = lines.min(MOST_LINES);
     let fetch = move |from: u32| {
@@ -57,11 +58,18 @@ pub fn TextPane(lab: Lab, lines: u32) -> impl IntoView {
             Ask::Find { pattern, after: current.get_untracked(), back },
             move |answer| match answer {
                 Answer::Found(Some(line)) => {
+                    wrong.set(None);
                     said.set(format!("Line {}", grouped(u64::from(line) + 1)));
                     current.set(Some(line));
                 }
-                Answer::Found(None) => said.set("Not found".to_owned()),
-                Answer::Failed(why) => said.set(why),
+                Answer::Found(None) => {
+                    wrong.set(None);
+                    said.set("Not found".to_owned());
+                }
+                Answer::Failed(why) => {
+                    said.set(String::new());
+                    wrong.set(Some(why));
+                }
                 _ => {}
             },
         );
@@ -77,13 +85,20 @@ pub fn TextPane(lab: Lab, lines: u32) -> impl IntoView {
         >
             <span class="field search">
                 <label for="find">"Find"</label>
-                <input
-                    id="find"
-                    type="search"
-                    spellcheck="false"
-                    placeholder="regular expression"
-                    on:input=move |e| wanted.set(event_target_value(&e))
-                />
+                <span class="with-error">
+                    <input
+                        id="find"
+                        type="search"
+                        spellcheck="false"
+                        placeholder="regular expression"
+                        aria-describedby="find-wrong"
+                        aria-invalid=move || wrong.with(Option::is_some).then_some("true")
+                        on:input=move |e| wanted.set(event_target_value(&e))
+                    />
+                    <span class="error small" id="find-wrong" role="alert">
+                        {move || wrong.get()}
+                    </span>
+                </span>
             </span>
             <button type="submit">"Next"</button>
             <button type="button" on:click=move |_| search(true)>
@@ -96,6 +111,15 @@ pub fn TextPane(lab: Lab, lines: u32) -> impl IntoView {
                     type="number"
                     min="1"
                     max=lines.to_string()
+                    on:keydown=move |e| {
+                        // In a form the key would search as well.
+                        if e.key() == "Enter" {
+                            e.prevent_default();
+                            if let Ok(line) = event_target_value(&e).parse::<u32>() {
+                                current.set(Some(line.saturating_sub(1)));
+                            }
+                        }
+                    }
                     on:change=move |e| {
                         if let Ok(line) = event_target_value(&e).parse::<u32>() {
                             current.set(Some(line.saturating_sub(1)));

@@ -1,8 +1,8 @@
 //! What would change it: edits of the reader's own module, each run again, and what would help most.
 
 use super::panes::InWords;
-use super::state::Lab;
-use crate::talk::{Answer, Ask, Edit, RoomLine, Tried, Words};
+use super::state::{Advised, Lab};
+use crate::talk::{Answer, Ask, Edit, RoomLine, Source, Tried, Words};
 use assigner::words::{both, difference, grouped};
 use leptos::prelude::*;
 use std::sync::Arc;
@@ -75,30 +75,11 @@ fn Outcome(lab: Lab, tried: Arc<Tried>) -> impl IntoView {
 #[component]
 pub fn TryPane(lab: Lab) -> impl IntoView {
     let donations = RwSignal::new(Vec::<(String, Edit)>::new());
-    let advice = RwSignal::new(None::<(Vec<(String, u64, Vec<Edit>)>, String)>);
     lab.link.ask(Ask::Donations, move |answer| {
         if let Answer::Choices(choices) = answer {
             donations.set(choices);
         }
     });
-    let advise = move |_| {
-        lab.link.progress.set(Some(crate::talk::Progress {
-            stage: "Trying changes".to_owned(),
-            ..crate::talk::Progress::default()
-        }));
-        lab.searching.set(Some(true));
-        lab.link.ask(Ask::Advise, move |answer| {
-            lab.searching.set(None);
-            match answer {
-                Answer::Advised { changes, tried } => {
-                    lab.announced.set(format!("{} changes would help", changes.len()));
-                    advice.set(Some((changes, tried)));
-                }
-                Answer::Failed(why) => lab.fail(why),
-                _ => {}
-            }
-        });
-    };
     let start = RwSignal::new(0u32);
     let last = RwSignal::new(0u32);
     Effect::new(move |_| {
@@ -278,39 +259,58 @@ pub fn TryPane(lab: Lab) -> impl IntoView {
         <p class="small quiet">
             "Single changes are tried, the most promising first, each with the program run again and checked: donations, orders of instructions, copies, outputs."
         </p>
-        <button type="button" id="advise" on:click=advise>
+        <button
+            type="button"
+            id="advise"
+            disabled=move || lab.searching.get().is_some()
+            on:click=move |_| lab.advise()
+        >
             "Try changes"
         </button>
         {move || {
-            advice
+            lab.advice
                 .get()
-                .map(|(changes, tried)| {
-                    let none = changes.is_empty();
+                .map(|advice| {
                     view! {
-                        <p class="summary">{tried}</p>
-                        {none.then(|| view! { <p>"No single change that was tried saves anything."</p> })}
-                        <ol class="advice" id="advice">
-                            {changes
-                                .into_iter()
-                                .map(|(words, saves, edits)| {
-                                    view! {
-                                        <li>
-                                            <b>{both(saves)}</b>
-                                            " "
-                                            {words}
-                                            " "
-                                            <button type="button" on:click=move |_| lab.try_edits(edits.clone())>
-                                                "Try it"
-                                            </button>
-                                        </li>
-                                    }
-                                })
-                                .collect_view()}
-                        </ol>
+                        <p class="summary">{advice.tried.clone()}</p>
+                        <Changes lab advice most=usize::MAX id="advice" />
                     }
                 })
         }}
     }
+}
+
+/// The changes that would help most, each to be tried.
+#[component]
+pub fn Changes(lab: Lab, advice: Arc<Advised>, most: usize, id: &'static str) -> impl IntoView {
+    if advice.changes.is_empty() {
+        return view! { <p>"No single change that was tried saves anything."</p> }.into_any();
+    }
+    let changes = advice
+        .changes
+        .iter()
+        .take(most)
+        .cloned()
+        .map(|(words, saves, edits)| {
+            view! {
+                <li>
+                    <b>{format!("saves {}", both(saves))}</b>
+                    ": "
+                    {words}
+                    " "
+                    <button type="button" class="back" on:click=move |_| lab.try_edits(edits.clone())>
+                        "Try it"
+                    </button>
+                </li>
+            }
+        })
+        .collect_view();
+    view! {
+        <ol class="advice" id=id>
+            {changes}
+        </ol>
+    }
+    .into_any()
 }
 
 /// How small the heaps could be, by an exact search with a limit of time.
@@ -318,10 +318,16 @@ pub fn TryPane(lab: Lab) -> impl IntoView {
 fn SmallestHeap(lab: Lab) -> impl IntoView {
     let seconds = RwSignal::new(10u32);
     let answer = RwSignal::new(None::<Result<Words, String>>);
+    // Whose heaps: what is packed otherwise, and XLA's own, are searched as ours.
+    let of = Memo::new(move |_| match lab.source.get() {
+        Source::Tried => Source::Tried,
+        Source::Packed => lab.packing.with(|p| p.as_ref().map_or(Source::Ours, |p| p.of)),
+        Source::Dump | Source::Ours => Source::Ours,
+    });
     // What was found is of one assignment; another one has its own.
     let looked_at = StoredValue::new(0u32);
     Effect::new(move |_| {
-        lab.source.track();
+        of.get();
         lab.tried.track();
         looked_at.update_value(|n| *n += 1);
         answer.set(None);
@@ -332,20 +338,41 @@ fn SmallestHeap(lab: Lab) -> impl IntoView {
             ..crate::talk::Progress::default()
         }));
         lab.searching.set(Some(true));
-        let ask = Ask::Smallest { source: lab.source.get_untracked(), seconds: seconds.get_untracked() };
+        let source = of.get_untracked();
+        let ask = Ask::Smallest { source, seconds: seconds.get_untracked() };
         let asked_of = looked_at.get_value();
         lab.link.ask(ask, move |said| {
             lab.searching.set(None);
             match said {
                 _ if looked_at.try_get_value() != Some(asked_of) => {}
-                Answer::Words(words) => {
+                Answer::Smallest { words, packings } => {
                     lab.announced.set(words.lines.first().cloned().unwrap_or_default());
                     answer.set(Some(Ok(words)));
+                    lab.pack(source, packings);
                 }
                 Answer::Failed(why) => answer.set(Some(Err(why))),
                 _ => {}
             }
         });
+    };
+    let is_packed = move || lab.source.get() == Source::Packed;
+    let on_map = move || {
+        lab.packing.get().map(|_| {
+            view! {
+                <div class="switch-source" id="on-map" role="group" aria-label="Which packing the map shows">
+                    <button type="button" aria-pressed=move || (!is_packed()).to_string() on:click=move |_| lab.unpack()>
+                        "The packer's"
+                    </button>
+                    <button
+                        type="button"
+                        aria-pressed=move || is_packed().to_string()
+                        on:click=move |_| lab.look_at(Source::Packed)
+                    >
+                        "The smallest found"
+                    </button>
+                </div>
+            }
+        })
     };
     view! {
         <h3>"The smallest heap"</h3>
@@ -379,6 +406,7 @@ fn SmallestHeap(lab: Lab) -> impl IntoView {
                 "Find the smallest heap"
             </button>
         </div>
+        {on_map}
         <div id="smallest-found">
             {move || {
                 answer

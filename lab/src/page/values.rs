@@ -8,6 +8,9 @@ use leptos::prelude::*;
 use std::sync::Arc;
 
 const PAGE: u32 = 100;
+/// Lines of the list to choose from.
+const TOPS: [u32; 4] = [10, PAGE, 500, u32::MAX];
+const UNITS: [(u64, &str); 4] = [(1, "B"), (1 << 10, "KiB"), (1 << 20, "MiB"), (1 << 30, "GiB")];
 
 const GROUPS: [(Group, &str); 9] = [
     (Group::None, "each value"),
@@ -80,6 +83,9 @@ pub fn ValuesPane(lab: Lab) -> impl IntoView {
     let count = RwSignal::new(PAGE);
     let rows = RwSignal::new(None::<Arc<Rows>>);
     let pattern = RwSignal::new(lab.filter.with_untracked(|f| f.pattern.clone()));
+    // What is wrong with the pattern; the list stays as it was.
+    let wrong = RwSignal::new(None::<String>);
+    let unit = RwSignal::new(1u64 << 20);
     let query = Memo::new(move |_| {
         let mut filter: Filter = lab.filter.get();
         filter.alive_at = match lab.when.get() {
@@ -110,6 +116,10 @@ pub fn ValuesPane(lab: Lab) -> impl IntoView {
             {
                 // The map dims what the list leaves out, but for the step: a map of one step is no map.
                 let only_step = Filter { alive_at: asked.filter.alive_at, ..Filter::default() };
+                wrong.set(answer.problem.clone());
+                if answer.problem.is_some() {
+                    return;
+                }
                 let fitting = answer.fitting.as_ref().filter(|_| asked.filter != only_step);
                 lab.fitting.set(fitting.map(|f| {
                     let mut fits = vec![false; f.iter().max().map_or(0, |m| *m as usize + 1)];
@@ -123,7 +133,6 @@ pub fn ValuesPane(lab: Lab) -> impl IntoView {
         });
     });
     let set_filter = move |change: &dyn Fn(&mut Filter)| {
-        count.set(PAGE);
         lab.within.set(None);
         lab.filter.update(|f| change(f));
     };
@@ -155,7 +164,6 @@ pub fn ValuesPane(lab: Lab) -> impl IntoView {
                 value=lab.group.into()
                 set=Callback::new(move |g| {
                     lab.within.set(None);
-                    count.set(PAGE);
                     lab.group.set(g);
                 })
             />
@@ -173,6 +181,27 @@ pub fn ValuesPane(lab: Lab) -> impl IntoView {
                 value=Signal::derive(move || lab.filter.with(|f| f.kind))
                 set=Callback::new(move |k| set_filter(&|f| f.kind = k))
             />
+            {move || {
+                (lab.when.get() == When::Cursor)
+                    .then(|| {
+                        view! {
+                            <span class="field">
+                                <label for="at-step">"step"</label>
+                                <input
+                                    id="at-step"
+                                    type="number"
+                                    min="0"
+                                    prop:value=move || lab.step.get().to_string()
+                                    on:change=move |e| {
+                                        if let Ok(step) = event_target_value(&e).parse() {
+                                            lab.step.set(step);
+                                        }
+                                    }
+                                />
+                            </span>
+                        }
+                    })
+            }}
             {(colors.len() > 1)
                 .then(|| {
                     view! {
@@ -191,17 +220,45 @@ pub fn ValuesPane(lab: Lab) -> impl IntoView {
                     id="min-bytes"
                     type="number"
                     min="0"
-                    step="1024"
-                    prop:value=move || lab.filter.with(|f| f.min_bytes.to_string())
+                    step="any"
+                    prop:value=move || {
+                        let least = lab.filter.with(|f| f.min_bytes) as f64 / unit.get() as f64;
+                        ((least * 1000.0).round() / 1000.0).to_string()
+                    }
                     on:change=move |e| {
-                        let least = event_target_value(&e).parse().unwrap_or(0);
-                        set_filter(&|f| f.min_bytes = least);
+                        let least = event_target_value(&e).parse::<f64>().unwrap_or(0.0).max(0.0);
+                        let bytes = (least * unit.get_untracked() as f64).round() as u64;
+                        set_filter(&|f| f.min_bytes = bytes);
                     }
                 />
-                <span class="small">"B"</span>
+                <label class="hidden" for="min-unit">
+                    "Unit"
+                </label>
+                <select
+                    id="min-unit"
+                    on:change=move |e| {
+                        let to: u64 = event_target_value(&e).parse().unwrap_or(1);
+                        // The number that stands there is meant in the new unit.
+                        let from = unit.get_untracked();
+                        unit.set(to);
+                        let count = lab.filter.with_untracked(|f| f.min_bytes) / from.max(1);
+                        if count > 0 {
+                            set_filter(&|f| f.min_bytes = count.saturating_mul(to));
+                        }
+                    }
+                >
+                    {UNITS
+                        .map(|(bytes, name)| {
+                            view! {
+                                <option value=bytes.to_string() selected=move || unit.get() == bytes>
+                                    {name}
+                                </option>
+                            }
+                        })}
+                </select>
             </span>
             <span class="field">
-                <label for="min-steps">"for"</label>
+                <label for="min-steps">"for at least"</label>
                 <input
                     id="min-steps"
                     type="number"
@@ -214,22 +271,59 @@ pub fn ValuesPane(lab: Lab) -> impl IntoView {
                 />
                 <span class="small">"steps"</span>
             </span>
+            <Choice
+                label="Show"
+                id="top"
+                options=TOPS.iter().map(|n| (*n, if *n == u32::MAX { "all".to_owned() } else { format!("the first {n}") })).collect()
+                value=count.into()
+                set=Callback::new(move |n| count.set(n))
+            />
             <span class="field search">
                 <label for="pattern">"Matching"</label>
-                <input
-                    id="pattern"
-                    type="search"
-                    spellcheck="false"
-                    placeholder="regular expression"
-                    prop:value=move || pattern.get()
-                    on:input=move |e| {
-                        let text = event_target_value(&e);
-                        pattern.set(text.clone());
-                        set_filter(&|f| f.pattern.clone_from(&text));
-                    }
-                />
+                <span class="with-error">
+                    <input
+                        id="pattern"
+                        type="search"
+                        spellcheck="false"
+                        placeholder="regular expression"
+                        aria-describedby="pattern-wrong"
+                        aria-invalid=move || wrong.with(Option::is_some).then_some("true")
+                        prop:value=move || pattern.get()
+                        on:input=move |e| {
+                            let text = event_target_value(&e);
+                            pattern.set(text.clone());
+                            set_filter(&|f| f.pattern.clone_from(&text));
+                        }
+                    />
+                    <span class="error small" id="pattern-wrong" role="alert">
+                        {move || wrong.get()}
+                    </span>
+                </span>
             </span>
         </form>
+        {move || {
+            let filter = lab.filter.get();
+            let only = filter.allocation.map(|a| format!("only allocation {a}"));
+            (!filter.is_everything())
+                .then(|| {
+                    view! {
+                        <p class="small only" id="only">
+                            {only}
+                            " "
+                            <button
+                                type="button"
+                                id="no-filter"
+                                on:click=move |_| {
+                                    pattern.set(String::new());
+                                    set_filter(&|f| *f = Filter::default());
+                                }
+                            >
+                                "Remove all filters"
+                            </button>
+                        </p>
+                    }
+                })
+        }}
         <Tree lab />
         {move || match rows.get() {
             None => view! { <p class="quiet">"Reading…"</p> }.into_any(),
@@ -331,9 +425,6 @@ fn branch(lab: Lab, all: &[TreeLine], from: usize, whole: u64) -> Vec<AnyView> {
 
 #[component]
 fn List(lab: Lab, rows: Arc<Rows>, count: RwSignal<u32>) -> impl IntoView {
-    if let Some(problem) = &rows.problem {
-        return view! { <p class="problem" role="alert">{problem.clone()}</p> }.into_any();
-    }
     let whole = rows.whole;
     let summary = format!(
         "{} values on {}, {} {}.",
@@ -386,7 +477,7 @@ fn List(lab: Lab, rows: Arc<Rows>, count: RwSignal<u32>) -> impl IntoView {
         {more
             .then(|| {
                 view! {
-                    <button type="button" on:click=move |_| count.update(|c| *c += 4 * PAGE)>
+                    <button type="button" id="more" on:click=move |_| count.update(|c| *c = c.saturating_add(4 * PAGE))>
                         {format!("Show more ({} left)", grouped(u64::from(left)))}
                     </button>
                 }

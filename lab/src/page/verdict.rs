@@ -1,0 +1,245 @@
+//! The answer, before anything else: how much is needed, what makes the peak, and what would change it.
+
+use super::state::{Lab, Tab, When};
+use super::trying::Changes;
+use crate::talk::{Chosen, Group, Kind, Maker, Notable};
+use assigner::words::{binary, both, bytes, grouped};
+use leptos::prelude::*;
+use std::sync::Arc;
+
+/// Notes that are told at once; the rest is folded.
+const FIRST: usize = 3;
+
+/// A part of a whole, in hundredths with one decimal.
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+/// The three answers side by side.
+#[component]
+pub fn Verdict(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
+    let Some(first) = chosen.sources.first().cloned() else { return ().into_any() };
+    let (color, step, live) = first.peak;
+    let allocations = first.by_kind.iter().fold(0u32, |n, k| n + k.2);
+    let kinds: Vec<(Kind, u64, u32)> = first.by_kind.iter().filter(|k| k.1 > 0).copied().collect();
+    let total = first.total;
+    let too_many = chosen.line.limit.map(|limit| {
+        let over = total.saturating_sub(limit);
+        if over > 0 {
+            format!("There were {}: {} too many.", both(limit), binary(over))
+        } else {
+            format!("There were {} when it failed.", both(limit))
+        }
+    });
+    let space = chosen.spaces.iter().find(|s| s.color == color).map(|s| s.name.clone());
+    let place = match space {
+        Some(name) if chosen.spaces.len() > 1 => format!(" in memory space {name}"),
+        _ => String::new(),
+    };
+    let at = chosen.peak_at.clone();
+    let line_of = move |_| {
+        lab.step.set(step);
+        lab.when.set(When::Peak);
+        lab.tab.set(Tab::Values);
+        if let Some(pane) = document().get_element_by_id("panes") {
+            pane.scroll_into_view();
+        }
+    };
+    let makers = chosen.makers.clone();
+    let stack = kinds
+        .iter()
+        .map(|(kind, size, _)| {
+            view! {
+                <span
+                    class=format!("part kind-{}", kind.name())
+                    style:flex-grow=share(*size, total).to_string()
+                ></span>
+            }
+        })
+        .collect_view();
+    let legend = kinds
+        .iter()
+        .map(|(kind, size, count)| {
+            view! {
+                <li>
+                    <span class=format!("swatch kind-{}", kind.name()) aria-hidden="true"></span>
+                    <span>{kind.name()}</span>
+                    <span class="number" title=format!("{} in {} allocations", bytes(*size), grouped(u64::from(*count)))>
+                        {binary(*size)}
+                    </span>
+                    <span class="number quiet">{format!("{:.1} %", share(*size, total))}</span>
+                </li>
+            }
+        })
+        .collect_view();
+    view! {
+        <div class="verdict" id="verdict">
+            <section aria-labelledby="verdict-size">
+                <h3 id="verdict-size">"What it needs"</h3>
+                <p class="sum">
+                    <b>{binary(total)}</b>
+                    <span class="quiet small">
+                        {format!("{} in {} allocations", bytes(total), grouped(u64::from(allocations)))}
+                    </span>
+                </p>
+                {too_many.map(|words| view! { <p class="too-many">{words}</p> })}
+                <div class="stack" aria-hidden="true">
+                    {stack}
+                </div>
+                <ul class="shares">{legend}</ul>
+            </section>
+            <section aria-labelledby="verdict-why">
+                <h3 id="verdict-why">"What makes the peak"</h3>
+                {if live == 0 {
+                    view! { <p>"No temporaries are packed: arguments, outputs and constants are all there is."</p> }
+                        .into_any()
+                } else {
+                    view! {
+                        <p class="at-peak">
+                            <b>{binary(live)}</b>
+                            {format!(" of temporaries{place} in use at step {}", grouped(u64::from(step)))}
+                            {(!at.is_empty()).then(|| view! { ", " <span class="code">{at}</span> })}
+                            "."
+                        </p>
+                        <ol class="makers">
+                            {makers.into_iter().map(|maker| view! { <Made lab maker live /> }).collect_view()}
+                        </ol>
+                    }
+                        .into_any()
+                }}
+                <button type="button" class="link small" id="all-at-peak" on:click=line_of>
+                    "All that is alive at the peak"
+                </button>
+            </section>
+            <section aria-labelledby="verdict-change">
+                <h3 id="verdict-change">"What stands out, what would change it"</h3>
+                <Notables lab notable=chosen.notable.clone() />
+                {chosen
+                    .can_try
+                    .then(|| {
+                        view! {
+                            <div class="try-changes">
+                                {move || match lab.advice.get() {
+                                    Some(advice) => {
+                                        let more = advice.changes.len().saturating_sub(FIRST);
+                                        view! {
+                                            <Changes lab advice most=FIRST id="best-changes" />
+                                            <button
+                                                type="button"
+                                                class="link small"
+                                                on:click=move |_| {
+                                                    lab.tab.set(Tab::Try);
+                                                    if let Some(pane) = document().get_element_by_id("panes") {
+                                                        pane.scroll_into_view();
+                                                    }
+                                                }
+                                            >
+                                                {if more > 0 {
+                                                    format!("{} more, and what was tried", grouped(more as u64))
+                                                } else {
+                                                    "What was tried".to_owned()
+                                                }}
+                                            </button>
+                                        }
+                                            .into_any()
+                                    }
+                                    None => {
+                                        view! {
+                                            <button
+                                                type="button"
+                                                id="try-changes"
+                                                disabled=move || lab.searching.get().is_some()
+                                                on:click=move |_| lab.advise()
+                                            >
+                                                "Which single change saves most?"
+                                            </button>
+                                            <span class="small quiet">
+                                                " Each is run and checked."
+                                            </span>
+                                        }
+                                            .into_any()
+                                    }
+                                }}
+                            </div>
+                        }
+                    })}
+            </section>
+        </div>
+    }
+    .into_any()
+}
+
+/// One group of values at the peak: a bar of its share, and the largest of them to be selected.
+#[component]
+fn Made(lab: Lab, maker: Maker, live: u64) -> impl IntoView {
+    let many =
+        if maker.count > 1 { format!("{} × ", grouped(u64::from(maker.count))) } else { String::new() };
+    let row = maker.row;
+    let show = move |_| {
+        lab.when.set(When::Peak);
+        lab.group.set(Group::Shape);
+        lab.select(row);
+        if let Some(map) = document().get_element_by_id("map-figure") {
+            map.scroll_into_view();
+        }
+    };
+    view! {
+        <li>
+            <span class="bar" aria-hidden="true">
+                <span style:width=format!("{}%", share(maker.bytes, live))></span>
+            </span>
+            <span class="number">{binary(maker.bytes)}</span>
+            <span class="number quiet">{format!("{:.0} %", share(maker.bytes, live))}</span>
+            <span class="what">
+                <button type="button" class="link code" on:click=show>
+                    {format!("{many}{}", maker.shape)}
+                </button>
+                <span class="small quiet">
+                    {[maker.operation, maker.line].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join(" · ")}
+                </span>
+            </span>
+        </li>
+    }
+}
+
+#[component]
+fn Notables(lab: Lab, notable: Vec<Notable>) -> impl IntoView {
+    if notable.is_empty() {
+        return view! { <p class="quiet">"Nothing that would be worth a note."</p> }.into_any();
+    }
+    let item = move |n: Notable| {
+        view! {
+            <li>
+                {n.words}
+                {n.row
+                    .map(|row| {
+                        view! {
+                            " "
+                            <button type="button" class="link small" on:click=move |_| lab.select(row)>
+                                "Show it"
+                            </button>
+                        }
+                    })}
+            </li>
+        }
+    };
+    let mut all = notable.into_iter();
+    let first: Vec<_> = all.by_ref().take(FIRST).map(item).collect();
+    let rest: Vec<_> = all.map(item).collect();
+    let more = rest.len();
+    view! {
+        <ul class="notable" id="notable">
+            {first}
+        </ul>
+        {(more > 0)
+            .then(|| {
+                view! {
+                    <details class="more-notable">
+                        <summary>{format!("{more} more")}</summary>
+                        <ul class="notable">{rest}</ul>
+                    </details>
+                }
+            })}
+    }
+    .into_any()
+}
