@@ -1,7 +1,6 @@
 //! The free chunks of one heap at one moment (FAST_PACKERS 2).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound::{Excluded, Unbounded};
 
 use crate::best_fit::round_up;
 
@@ -23,35 +22,10 @@ impl FreeChunks {
 
     /// Everything is free. An alignment of 0 counts as 1.
     pub fn new(alignment: u64) -> Self {
-        Self::with_end(alignment, Self::END)
-    }
-
-    /// As [`FreeChunks::new`] with another end of the address space.
-    pub(crate) fn with_end(alignment: u64, end: u64) -> Self {
         let (by_offset, by_size) = (BTreeMap::new(), BTreeSet::new());
         let mut chunks = Self { alignment: alignment.max(1), by_offset, by_size };
-        chunks.insert(0, end);
+        chunks.insert(0, Self::END);
         chunks
-    }
-
-    /// The start of the last free chunk: nothing above it is taken.
-    pub(crate) fn top(&self) -> u64 {
-        self.by_offset.last_key_value().map_or(u64::MAX, |(start, _)| *start)
-    }
-
-    /// The free chunks that hold `size` bytes from their first aligned byte on, the smallest first.
-    pub(crate) fn holding(&self, size: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let size = i64::try_from(size).unwrap_or(i64::MAX);
-        self.by_size
-            .range((size, 0)..)
-            .filter_map(|(_, offset)| Some((*offset, *self.by_offset.get(offset)?)))
-    }
-
-    /// The first part `(start, end)` of a free chunk at or above `from` with at least `size` bytes.
-    pub(crate) fn next_from(&self, from: u64, size: u64) -> Option<(u64, u64)> {
-        let reaching = self.by_offset.range(..=from).next_back().map(|(_, &end)| (from, end));
-        let above = self.by_offset.range((Excluded(from), Unbounded)).map(|(&start, &end)| (start, end));
-        reaching.into_iter().chain(above).find(|(start, end)| end.saturating_sub(*start) >= size)
     }
 
     fn sort_key(&self, offset: u64, end: u64) -> (i64, u64) {

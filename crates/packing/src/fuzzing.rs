@@ -108,8 +108,8 @@ pub fn check(events: &[Event], options: &Options) {
         let packing = pack(events, &options);
         assert_eq!(packing, pack(events, &options), "{algorithm}: not deterministic");
         assert_eq!(packing, pack_plainly(events, &options), "{algorithm}: fast and plain differ");
-        for free_leaps in [0, 20, 1 << 30] {
-            assert_eq!(packing, pack_finely(events, &options, free_leaps), "{algorithm}: settings differ");
+        for settings in [(1, 0, 0), (1, 2, 1), (2, 0, 3), (3, 1, 0)] {
+            assert_eq!(packing, pack_finely(events, &options, settings), "{algorithm}: settings differ");
         }
         let Ok(packing) = packing else { continue };
         let timeline = Timeline::new(events).expect("a trace that was packed is well formed");
@@ -133,11 +133,15 @@ pub fn pack_plainly(events: &[Event], options: &Options) -> Result<Packing, Pack
     pack_with(&Timeline::new(events)?, options, plain::Plain::new)
 }
 
-/// [`pack`] with the smallest buckets, so that short traces use the tree, too. Without free leaps every search sets a pin
-/// or is given up; with many none is.
-fn pack_finely(events: &[Event], options: &Options, free_leaps: usize) -> Result<Packing, PackError> {
+/// [`pack`] with narrow columns, so that short traces have many: their width as a power of two, over how many a run is read
+/// tick by tick, and how many chunks are looked at one by one.
+fn pack_finely(
+    events: &[Event],
+    options: &Options,
+    (column_bits, near_columns, few_windows): (u32, usize, usize),
+) -> Result<Packing, PackError> {
     pack_with(&Timeline::new(events)?, options, |timeline, alignment| {
-        occupancy::Occupancy::with_settings(timeline, alignment, 1, free_leaps)
+        occupancy::Occupancy::with_settings(timeline, alignment, column_bits, near_columns, few_windows)
     })
 }
 

@@ -38,11 +38,13 @@ mod fast;
 mod free_chunks;
 #[doc(hidden)]
 pub mod fuzzing;
+mod gaps;
 mod inspect;
 mod occupancy;
 pub mod optimum;
 mod order;
 mod plain;
+mod spans;
 mod timeline;
 pub mod trace;
 mod types;
