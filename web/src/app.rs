@@ -1,8 +1,9 @@
 //! The page around the chapters: title, introduction, contents, theme.
 
-use crate::book::Book;
-use crate::chapters::{CHAPTERS, Chapter};
+use crate::book::{Book, use_book};
+use crate::chapters::CHAPTERS;
 use crate::figure::watch;
+use crate::parts::{Parts, Progress, Slot};
 use crate::views::plot::Hatch;
 use browser::{Palette, ThemeToggle, follow_system};
 use leptos::html::Section;
@@ -18,8 +19,22 @@ pub fn App() -> impl IntoView {
     follow_system(palette);
     // The slug of the chapter that is being read.
     let reading = RwSignal::new(None::<&'static str>);
-    // Once everything is in its place.
-    Effect::new(move |_| request_animation_frame(move || book.show_anchor()));
+    let parts = book.parts;
+    // The first chapter is part of the program, and drawn before anything else is fetched.
+    parts.slots().first().copied().into_iter().for_each(|first| parts.fetch(first));
+    let drawn = RwSignal::new(false);
+    Effect::new(move |_| {
+        request_animation_frame(move || {
+            book.show_anchor();
+            drawn.set(true);
+        });
+    });
+    parts.fetch_in_idle_time(drawn);
+    Effect::new(move |_| {
+        if parts.are_there() {
+            book.all_is_there();
+        }
+    });
     view! {
         <a class="skip" href="#text">"Skip to the text"</a>
         <header class="masthead">
@@ -40,9 +55,13 @@ pub fn App() -> impl IntoView {
                     <ContentsList reading />
                 </nav>
             </details>
-            <main id="text" tabindex="-1">
+            <main id="text" tabindex="-1" aria-busy=move || (!parts.are_there()).to_string()>
                 <Introduction />
-                {CHAPTERS.iter().map(|chapter| view! { <ChapterSection chapter reading /> }).collect_view()}
+                {parts
+                    .slots()
+                    .into_iter()
+                    .map(|entry| view! { <ChapterSection entry parts reading /> })
+                    .collect_view()}
                 <Made />
             </main>
         </div>
@@ -79,8 +98,13 @@ fn ContentsList(reading: RwSignal<Option<&'static str>>) -> impl IntoView {
     }
 }
 
+/// How far from the screen a chapter is fetched.
+const NEAR: &str = "1600px 0px";
+
 #[component]
-fn ChapterSection(chapter: &'static Chapter, reading: RwSignal<Option<&'static str>>) -> impl IntoView {
+fn ChapterSection(entry: Slot, parts: Parts, reading: RwSignal<Option<&'static str>>) -> impl IntoView {
+    let (slot, chapter) = (entry, entry.chapter);
+    let book = use_book();
     let node = NodeRef::<Section>::new();
     Effect::new(move |_| {
         let Some(element) = node.get() else { return };
@@ -90,14 +114,40 @@ fn ChapterSection(chapter: &'static Chapter, reading: RwSignal<Option<&'static s
                 reading.set(Some(chapter.slug));
             }
         });
+        watch(&element, NEAR, move |near| {
+            if near && slot.progress.get_untracked() == Progress::Waiting {
+                parts.fetch(slot);
+            }
+        });
     });
+    let content = move || match slot.progress.get() {
+        Progress::There => {
+            let view = slot.take();
+            book.chapter_comes(node.get_untracked());
+            view
+        }
+        Progress::Failed => Some(
+            view! {
+                <div class="pending" role="alert">
+                    <p>"This chapter could not be fetched. "</p>
+                    <button type="button" on:click=move |_| parts.fetch(slot)>
+                        "Try again"
+                    </button>
+                </div>
+            }
+            .into_any(),
+        ),
+        Progress::Waiting | Progress::Coming => {
+            Some(view! { <p class="pending">"This chapter is on its way…"</p> }.into_any())
+        }
+    };
     let (title_id, labelled) = (format!("{}-title", chapter.slug), format!("{}-title", chapter.slug));
     view! {
         <section class="chapter" id=chapter.slug tabindex="-1" node_ref=node aria-labelledby=labelled>
             <p class="chapter-number">{format!("Chapter {}", chapter.number)}</p>
             <h2 id=title_id>{chapter.title}</h2>
             <p class="question">{chapter.question}</p>
-            {(chapter.view)()}
+            {content}
         </section>
     }
 }

@@ -1,8 +1,10 @@
 //! What all figures of the page share: the address, the modules that were read, and which figure was touched last.
 
 use crate::address::Address;
+use crate::chapters::CHAPTERS;
 use crate::engine::{self, Opened, Problem};
 use crate::modules::{FIRST_ID, FIRST_TEXT, shipped};
+use crate::parts::Parts;
 use crate::state::{Source, State};
 use crate::workbench::{Shared, Workbench};
 use leptos::ev::{KeyboardEvent, MouseEvent};
@@ -31,6 +33,10 @@ pub struct Book {
     /// The same, read and analysed: several figures may show one module.
     opened: StoredValue<HashMap<String, Read>>,
     last: StoredValue<Option<&'static str>>,
+    /// Its chapters, which come one after the other.
+    pub parts: Parts,
+    /// What is to be shown as soon as its chapter is there.
+    wanted: StoredValue<Option<String>>,
 }
 
 impl Book {
@@ -42,6 +48,8 @@ impl Book {
             texts: StoredValue::new(HashMap::from([(FIRST_ID.to_owned(), Arc::from(FIRST_TEXT))])),
             opened: StoredValue::new(HashMap::new()),
             last: StoredValue::new(None),
+            parts: Parts::new(),
+            wanted: StoredValue::new(None),
         };
         let back = window_event_listener(leptos::ev::popstate, move |_| this.follow());
         let keys = window_event_listener(leptos::ev::keydown, move |e| this.key(&e));
@@ -61,6 +69,11 @@ impl Book {
     }
 
     pub(crate) fn register(self, figure: Workbench) {
+        debug_assert!(
+            CHAPTERS.iter().any(|c| c.figures.contains(&figure.id)),
+            "no chapter names {}",
+            figure.id
+        );
         self.figures.update_value(|f| _ = f.insert(figure.id, figure));
     }
 
@@ -76,9 +89,17 @@ impl Book {
     }
 
     fn push(self, anchor: &str, as_entry: bool) {
-        let figures = self.figures.with_value(|f| {
+        let mut figures = self.figures.with_value(|f| {
             f.values().filter_map(|w| Some((w.id.to_owned(), w.to_address()?))).collect::<Vec<_>>()
         });
+        // Figures of chapters that are still to come keep what the address says of them.
+        if !untrack(|| self.parts.are_there()) {
+            let known = |id: &str| self.figures.with_value(|f| f.contains_key(id));
+            self.address.with_value(|a| {
+                figures.extend(a.figures.iter().filter(|(id, _)| !known(id)).cloned());
+            });
+            figures.sort();
+        }
         let address = Address { anchor: anchor.to_owned(), figures };
         let to = address.to_hash();
         self.address.set_value(address);
@@ -106,7 +127,7 @@ impl Book {
             changed |= figure.follow_address();
         }
         if !changed {
-            show(&anchor);
+            self.show(&anchor);
         }
     }
 
@@ -115,8 +136,37 @@ impl Book {
         let anchor = self.address.with_value(|a| a.anchor.clone());
         // A reload comes back to where the reader was by itself.
         if !anchor.is_empty() && window().scroll_y().unwrap_or_default() < 1.0 {
-            show(&anchor);
+            self.show(&anchor);
         }
+    }
+
+    /// Brings an element into view, and the keyboard with it; its chapter is fetched first where it is not there yet.
+    fn show(self, anchor: &str) {
+        let is_there = show(anchor);
+        self.wanted.set_value((!is_there).then(|| anchor.to_owned()));
+        if !anchor.is_empty() {
+            self.parts.fetch_for(anchor);
+        }
+    }
+
+    /// A chapter is about to be put up, in that section.
+    pub fn chapter_comes(self, section: Option<HtmlElement>) {
+        // Most browsers keep what is read where it is when something above it grows; the others are helped.
+        let above = section.filter(|s| !keeps_place() && s.get_bounding_client_rect().bottom() < 0.0);
+        let before = above.as_ref().map(|s| s.get_bounding_client_rect().height());
+        request_animation_frame(move || {
+            if let (Some(section), Some(before)) = (above, before) {
+                window().scroll_by_with_x_and_y(0.0, section.get_bounding_client_rect().height() - before);
+            }
+            if self.wanted.with_value(|w| w.as_deref().is_some_and(show)) {
+                self.wanted.set_value(None);
+            }
+        });
+    }
+
+    /// Every chapter is there: what the address names now, no figure has.
+    pub fn all_is_there(self) {
+        request_animation_frame(move || self.wanted.set_value(None));
     }
 
     /// A link within the page keeps the figures' states in the address.
@@ -128,12 +178,12 @@ impl Book {
         let Some(link) = target.and_then(|t| t.closest("a[href^='#']").ok().flatten()) else { return };
         let href = link.get_attribute("href").unwrap_or_default();
         let anchor = href.trim_start_matches('#');
-        if document().get_element_by_id(anchor).is_none() {
+        if document().get_element_by_id(anchor).is_none() && untrack(|| self.parts.are_there()) {
             return;
         }
         e.prevent_default();
         self.push(anchor, true);
-        show(anchor);
+        self.show(anchor);
     }
 
     /// Keys that work everywhere but in a text that is being written.
@@ -222,15 +272,23 @@ fn hash() -> String {
     window().location().hash().unwrap_or_default()
 }
 
-/// Brings an element into view, and the keyboard with it.
-fn show(anchor: &str) {
-    let Some(element) = document().get_element_by_id(anchor) else { return };
+/// Does this browser keep what is read where it is when something above it grows?
+fn keeps_place() -> bool {
+    let style =
+        document().document_element().and_then(|root| root.dyn_into::<HtmlElement>().ok()).map(|r| r.style());
+    style.is_some_and(|s| js_sys::Reflect::has(&s, &"overflowAnchor".into()).unwrap_or(false))
+}
+
+/// Brings an element into view, and the keyboard with it, if it is there.
+fn show(anchor: &str) -> bool {
+    let Some(element) = document().get_element_by_id(anchor) else { return false };
     element.scroll_into_view();
     if let Ok(element) = element.dyn_into::<HtmlElement>() {
         let options = web_sys::FocusOptions::new();
         options.set_prevent_scroll(true);
         _ = element.focus_with_options(&options);
     }
+    true
 }
 
 async fn fetch(path: &str) -> Option<String> {

@@ -118,7 +118,8 @@ after(async () => {
  * "#chapter"; `reducedMotion`, `forcedColors`, `touch`, `locale`: as the reader's device asks; `clipboard`: whether the
  * page may use it; `expected`: a pattern of the faults that the test provokes on purpose; `url`: another address than
  * the page's, of one file, to which the network is then off unless `online` is set; `scripts: false`: a reader without
- * JavaScript; `headers`: what the host sends with every file; `before`: run in the page before its own scripts.
+ * JavaScript; `headers`: what the host sends with every file; `before`: run in the page before its own scripts; `prepare`: what
+ * is done with the empty page; `early`: do not wait until every chapter is there.
  */
 export async function withPage(options, body) {
   const { width = 1280, height = 800, scheme = "light", path = "", locale = "en-US" } = options;
@@ -161,11 +162,12 @@ export async function withPage(options, body) {
     if (reason !== "net::ERR_ABORTED") faults.push(`failed: ${request.url()} (${reason})`);
   });
   try {
+    await options.prepare?.(page);
     await page.goto(options.url ?? server.url + path, { waitUntil: "load" });
     if (options.scripts === false) {
       await body(page, server);
     } else {
-      await started(page);
+      if (!options.early) await started(page);
       await body(page, server);
       await settled(page);
     }
@@ -203,9 +205,10 @@ export async function predict(page, id, choose) {
   return verdict;
 }
 
-/** Waits until the page has replaced its starting notice. */
+/** Waits until the page has replaced its starting notice, and every chapter is there. */
 export async function started(page) {
-  await page.waitForFunction(() => !document.getElementById("startup"), undefined, { timeout: 30_000 });
+  const isThere = () => !document.getElementById("startup") && !document.querySelector("main[aria-busy=true]");
+  await page.waitForFunction(isThere, undefined, { timeout: 30_000 });
   await settled(page);
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::process::{cargo, command, root, run};
+use crate::process::{cargo, command, root, run, target_dir};
 use crate::serve::trunk;
 use crate::{Result, rules, setup, single};
 
@@ -17,6 +17,8 @@ const RUN: &str = "script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
 const WORK: &str = "worker-src 'self'";
 /// No string becomes markup or a script, but through the one policy in `web/trusted.js`.
 pub(crate) const TRUSTED: &str = "require-trusted-types-for 'script'; trusted-types bufferscope";
+/// The page's program.
+const PAGE: &str = "bufferscope-web";
 const CHARSET: &str = r#"<meta charset="utf-8">"#;
 /// The lab as one file; the command and the lab look for this name.
 const SHELL: &str = "report-shell.html";
@@ -68,7 +70,8 @@ pub(crate) fn build(options: &Options) -> Result<()> {
     if !options.only_finish {
         // Trunk does not make a folder outside of its own.
         fs::create_dir_all(&dist).map_err(|e| format!("cannot make {}: {e}", dist.display()))?;
-        run(trunk("build", true)?.arg("--dist").arg(&dist))?;
+        run(trunk("build", true, true)?.arg("--dist").arg(&dist))?;
+        put_parts(&dist)?;
     }
     finish(&dist)?;
     println!("\n{} can be copied to any static host, at any path.", dist.display());
@@ -76,7 +79,7 @@ pub(crate) fn build(options: &Options) -> Result<()> {
         // Node has gzip and brotli built in, which saves this crate two dependencies.
         Ok(()) => {
             let mut sizes = command("node");
-            sizes.arg("crates/xtask/src/sizes.mjs").arg(&dist).arg("web/size.json");
+            sizes.arg("crates/xtask/src/sizes.mjs").arg(&dist).args(["web/size.json", "web/budget.json"]);
             if options.record {
                 sizes.arg("--record");
             }
@@ -90,6 +93,46 @@ pub(crate) fn build(options: &Options) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// Puts the parts that are fetched later beside the page, made smaller as Trunk made the first one.
+fn put_parts(dist: &Path) -> Result<()> {
+    let optimizer = setup::npm_packages().ok().map(|modules| modules.join(".bin/wasm-opt"));
+    // Without wasm-opt it was not told to build a release; see `trunk`.
+    let mode = if optimizer.is_some() { "release" } else { "debug" };
+    let made = target_dir()?.join("wasm-bindgen").join(mode).join("split");
+    let entries = |dir: &Path| -> Result<Vec<PathBuf>> {
+        let list = fs::read_dir(dir).map_err(|e| format!("cannot read {}: {e}", dir.display()))?;
+        Ok(list.filter_map(|entry| Some(entry.ok()?.path())).collect())
+    };
+    let folder = entries(&made)?.into_iter().find(|path| path.is_dir());
+    let folder = folder.ok_or_else(|| format!("no parts of the page in {}", made.display()))?;
+    let name = folder.file_name().unwrap_or_default();
+    let to = dist.join(name);
+    fs::create_dir_all(&to).map_err(|e| format!("cannot make {}: {e}", to.display()))?;
+    let page = read(&dist.join("index.html"))?;
+    let script = page.split("data-js=\"./").nth(1).and_then(|rest| rest.split('"').next());
+    let script = script.ok_or("index.html does not say which script it starts")?;
+    for part in entries(&folder)? {
+        let file = to.join(part.file_name().unwrap_or_default());
+        if part.extension().is_some_and(|extension| extension == "js") {
+            // Trunk has given the page's script a name of its own.
+            let link = read(&part)?;
+            let plain = format!("\"../{PAGE}.js\"");
+            if link.matches(&plain).count() != 1 {
+                return Err(format!("{} must import {plain} once", part.display()));
+            }
+            write(&file, &link.replace(&plain, &format!("\"../{script}\"")))?;
+        } else if let Some(optimizer) = &optimizer {
+            run(command(optimizer).arg("-Oz").arg(&part).arg("-o").arg(&file))?;
+        } else {
+            fs::copy(&part, &file).map_err(|e| format!("cannot copy {}: {e}", part.display()))?;
+        }
+    }
+    // The page's script cannot start without it, so it is fetched at the same time.
+    let preload =
+        format!("<link rel=\"modulepreload\" href=\"./{}/link.js\">\n  </head>", name.to_string_lossy());
+    write(&dist.join("index.html"), &page.replacen("</head>", &preload, 1))
 }
 
 /// What Trunk does not do: figures for readers without JavaScript, the page of rules, the content security policy of each

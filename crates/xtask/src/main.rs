@@ -41,7 +41,8 @@ cargo xtask bench --packing FOLDER | --optimum FOLDER
     What the exact search takes on NAME.CAPACITY.csv files; what it says about NAME/module.txt. Tables, in Markdown.
 
 cargo xtask build [--dist FOLDER] [--record-size] [--only-finish]
-    Writes the page for publishing into dist/, and prints its sizes; --record-size writes them to web/size.json.
+    Writes the page for publishing, in parts, into dist/, and prints their sizes; --record-size writes them to
+    web/size.json. What they may be at most is in web/budget.json.
 
 cargo xtask shell [FOLDER]
     Writes report-shell.html into a folder of built pages: the lab as one file, into which reports are put. Trunk calls it

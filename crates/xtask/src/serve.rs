@@ -32,7 +32,7 @@ impl Options {
 }
 
 pub(crate) fn serve(options: &Options) -> Result<()> {
-    let mut trunk = trunk("serve", options.release)?;
+    let mut trunk = trunk("serve", options.release, false)?;
     trunk.args(["--port", &options.port.to_string()]);
     // Apart from `dist/`, so that `cargo xtask test` may run meanwhile.
     trunk.arg("--dist").arg(target_dir()?.join("served"));
@@ -49,11 +49,12 @@ pub(crate) fn serve(options: &Options) -> Result<()> {
     run(&mut trunk)
 }
 
-/// Trunk with everything it needs in place.
-pub(crate) fn trunk(subcommand: &str, release: bool) -> Result<Command> {
+/// Trunk with everything it needs in place; with `cuts`, the page's program is cut into parts, which Trunk does not put
+/// beside it.
+pub(crate) fn trunk(subcommand: &str, release: bool, cuts: bool) -> Result<Command> {
     setup::wasm_target()?;
     setup::dependencies()?;
-    let mut path = vec![setup::trunk()?, setup::wasm_bindgen()?];
+    let mut path = vec![setup::trunk()?, setup::wasm_bindgen(cuts)?];
     let mut args = vec!["--config", "Trunkfile.toml", subcommand];
     if release {
         match setup::npm_packages() {
@@ -69,6 +70,11 @@ pub(crate) fn trunk(subcommand: &str, release: bool) -> Result<Command> {
     }
     let mut trunk = command("trunk");
     trunk.args(args);
+    // See web/build.rs.
+    trunk.env_remove("BUFFERSCOPE_SPLIT");
+    if cuts {
+        trunk.env("BUFFERSCOPE_SPLIT", "1");
+    }
     // Everything was fetched above. Offline, a tool of the wrong version is an error at once, not a download.
     trunk.env("TRUNK_OFFLINE", "true");
     // Trunk reads NO_COLOR as true or false only and stops at the customary NO_COLOR=1.

@@ -83,16 +83,17 @@ pub(crate) fn trunk() -> Result<PathBuf> {
     Ok(bin)
 }
 
-/// The directory that holds `wasm-bindgen`.
-pub(crate) fn wasm_bindgen() -> Result<PathBuf> {
+/// The directory that holds `wasm-bindgen`: the one on `PATH` if it is the right one, but only ours cuts a program into parts.
+pub(crate) fn wasm_bindgen(cuts: bool) -> Result<PathBuf> {
     let is_right = |program: &Path| reports(program, &format!("wasm-bindgen {WASM_BINDGEN}"));
-    if let Some(dir) = on_path("wasm-bindgen", is_right) {
+    if !cuts && let Some(dir) = on_path("wasm-bindgen", is_right) {
         return Ok(dir);
     }
-    let bin = tools()?.join(format!("wasm-bindgen-{WASM_BINDGEN}")).join("bin");
+    let bin = tools()?.join(format!("wasm-bindgen-{WASM_BINDGEN}-cutting")).join("bin");
     if !is_right(&program_in(&bin, "wasm-bindgen")) {
         say(&format!(
-            "compiling wasm-bindgen {WASM_BINDGEN}, which joins wasm and JavaScript, into {}",
+            "compiling wasm-bindgen {WASM_BINDGEN}, which joins wasm and JavaScript, and wasm-split, which cuts the \
+             published page into parts, into {}",
             bin.display()
         ));
         say("this takes one or two minutes, once for this user");

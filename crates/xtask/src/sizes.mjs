@@ -1,5 +1,6 @@
-// Prints what the first load of each page costs: raw, and as a host compresses it. Compares it with what is written in
-// web/size.json, so that nobody makes the page heavier without seeing it: `sizes.mjs DIST FILE [--record] [--agree]`.
+// Prints what the first load of each page costs: raw, and as a host compresses it; and what each part that is fetched later
+// costs. Compares it with what is written in web/size.json, so that nobody makes the page heavier without seeing it, and with
+// what web/budget.json allows at most: `sizes.mjs DIST FILE BUDGET [--record] [--agree]`.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
@@ -7,7 +8,7 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 /** More than this share of the recorded size, up or down, is to be recorded. */
 const SLACK = 0.02;
 
-const [dist, record, ...flags] = process.argv.slice(2);
+const [dist, record, budget, ...flags] = process.argv.slice(2);
 const number = new Intl.NumberFormat("en");
 const line = (name, sizes) =>
   console.log(name.padEnd(44), ...sizes.map((size) => (typeof size === "number" ? number.format(size) : size).padStart(11)));
@@ -26,16 +27,19 @@ const fonts = existsSync(join(dist, "fonts"))
   : [];
 
 const measured = {};
+function sizesOf(file) {
+  const bytes = readFileSync(join(dist, file));
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
+  // Fonts are compressed already; hosts send them as they are.
+  return file.endsWith(".woff2")
+    ? [bytes.length, bytes.length, bytes.length]
+    : [bytes.length, gzipSync(bytes, { level: 9 }).length, brotliCompressSync(bytes, { params }).length];
+}
 function load(title, files, wasm, whole) {
   const total = [0, 0, 0];
   line("", ["raw", "gzip", "brotli"]);
   for (const file of files) {
-    const bytes = readFileSync(join(dist, file));
-    const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
-    // Fonts are compressed already; hosts send them as they are.
-    const sizes = file.endsWith(".woff2")
-      ? [bytes.length, bytes.length, bytes.length]
-      : [bytes.length, gzipSync(bytes, { level: 9 }).length, brotliCompressSync(bytes, { params }).length];
+    const sizes = sizesOf(file);
     sizes.forEach((size, column) => (total[column] += size));
     line(file, sizes);
     if (file.endsWith(".wasm")) measured[wasm] = sizes[2];
@@ -43,11 +47,46 @@ function load(title, files, wasm, whole) {
   line(`${title}, in bytes`, total);
   measured[whole] = total[2];
 }
-load("first load", [...beside.filter((name) => !isLab(name)), ...fonts], "wasm_brotli", "first_load_brotli");
+// The program begins with its first part and the script that fetches the others.
+const folder = readdirSync(dist).find((name) => name.startsWith("parts-"));
+const later = folder ? readdirSync(join(dist, folder)).sort().map((name) => `${folder}/${name}`) : [];
+const links = later.filter((name) => name.endsWith(".js"));
+load("first load", [...beside.filter((name) => !isLab(name)), ...links, ...fonts], "wasm_brotli", "first_load_brotli");
+// A part is its own file and those that it shares, as the comments and the lists of link.js say.
+const parts = {};
+if (links.length) {
+  const script = readFileSync(join(dist, links[0]), "utf8");
+  const file = (text) => `${folder}/${/"\.\/([\w-]+\.wasm)"/.exec(text)?.[1]}`;
+  const chunks = new Map();
+  for (const [, name, body] of script.matchAll(/const (__chunk_\d+) = (makeLoad\([\s\S]*?\n, \[\]\));/g)) chunks.set(name, file(body));
+  for (const [, name, body, shared] of script.matchAll(/export const __wasm_split_load_(\w+) = (wrapAsyncCb\(makeLoad\([\s\S]*?\n?, \[([^\]]*)\]\)\));/g)) {
+    const files = shared.split(", ").filter(Boolean).map((chunk) => chunks.get(chunk));
+    parts[name] = [...files, file(body)];
+  }
+}
+const wholes = Object.keys(parts).length === 0 ? {} : Object.fromEntries(
+  Object.entries(parts).map(([name, files]) => {
+    const sizes = files.map(sizesOf).reduce((sum, one) => sum.map((n, column) => n + one[column]), [0, 0, 0]);
+    line(`part ${name}, ${files.length} files`, sizes);
+    return [name, sizes[2]];
+  }),
+);
+const all = later.map(sizesOf).reduce((sum, one) => sum.map((n, column) => n + one[column]), [0, 0, 0]);
+line("what is fetched later", all);
+measured.later_brotli = all[2];
 load("the lab", [...beside.filter((name) => isLab(name) || name === "boot.js"), ...fonts], "lab_wasm_brotli", "lab_brotli");
 
 const shell = join(dist, "report-shell.html");
 if (existsSync(shell)) line("report-shell.html, in every report", [readFileSync(shell).length, gzipSync(readFileSync(shell), { level: 9 }).length]);
+const most = JSON.parse(readFileSync(budget, "utf8"));
+const over = [
+  ["first load", measured.first_load_brotli, most.first_load_brotli],
+  ...Object.entries(wholes).map(([name, size]) => [`part ${name}`, size, most.part_brotli]),
+].filter(([, size, allowed]) => size > allowed);
+for (const [name, size, allowed] of over) {
+  console.log(`${name}: ${number.format(size)} bytes, but ${budget} allows ${number.format(allowed)}`);
+}
+if (over.length && flags.includes("--agree")) process.exitCode = 1;
 
 if (flags.includes("--record")) {
   writeFileSync(record, `${JSON.stringify(measured, null, 2)}\n`);

@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "what-gets-decided",
     title: "What gets decided",
     question: "Where does every value of a program stand?",
+    figures: &["slabs"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "values-that-must-share",
     title: "Values that must share",
     question: "A loop's state has five names. Why is it one piece of memory, and what can change that?",
+    figures: &["share"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(ranges, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "the-schedule-is-a-clock",
     title: "The schedule is a clock",
     question: "How much does the order of instructions cost?",
+    figures: &["clock"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(ranges, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

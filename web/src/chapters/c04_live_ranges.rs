@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "live-ranges",
     title: "Live ranges",
     question: "A value is read for the last time at the step that writes another. Do they overlap?",
+    figures: &["pair", "chain"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(ranges, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

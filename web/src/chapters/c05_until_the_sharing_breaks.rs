@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "until-the-sharing-breaks",
     title: "Until the sharing breaks",
     question: "How long may a value live before another one has to move?",
+    figures: &["drag"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(ranges, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "the-one-exception",
     title: "The one exception",
     question: "One value is read for the last time where another is written. May the write go to the same address?",
+    figures: &["touch"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(packing, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "colour-is-a-memory-space",
     title: "Colour is a memory space",
     question: "A machine has several memories. Which value stands in which, and what does that change?",
+    figures: &["spaces"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(packing, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "what-never-reaches-the-packing",
     title: "What never reaches the packing",
     question: "Which values get their memory before any packing begins?",
+    figures: &["bins", "log"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(packing, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

@@ -9,8 +9,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "biggest-first-best-fit",
     title: "Biggest first, best fit",
     question: "Several holes are large enough. Which one does a value get?",
+    figures: &["placement"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(packing, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

@@ -9,8 +9,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "nine-reasons-to-say-no",
     title: "Nine reasons to say no",
     question: "There is room in an allocation. What can still keep a value out?",
+    figures: &["gates"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(packing, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "the-copy-you-never-see",
     title: "The copy you never see",
     question: "Nobody wrote a copy, and yet there is one. Who put it there, and what would let it go?",
+    figures: &["copies"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(files, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

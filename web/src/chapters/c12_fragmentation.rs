@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "fragmentation",
     title: "Fragmentation",
     question: "How much of the heap is lost, to what, and could a better packing get it back?",
+    figures: &["gap"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(files, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "four-files-with-the-answer",
     title: "Four files with the answer",
     question: "Which file of a dump says what, and what does each of its lines mean?",
+    figures: &["files"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(files, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

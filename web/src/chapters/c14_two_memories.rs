@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "two-memories",
     title: "Two memories",
     question: "A TPU has a small fast memory beside the large slow one. What is copied there, when, and why not everything?",
+    figures: &["memories"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(memory, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

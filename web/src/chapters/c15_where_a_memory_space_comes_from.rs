@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "where-a-memory-space-comes-from",
     title: "Where a layout's memory space comes from",
     question: "Only the schedule was given spaces. Who writes S(1) inside the fusions, and what if the schedule repeats itself?",
+    figures: &["unrolled", "spread"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(memory, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

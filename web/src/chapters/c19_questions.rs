@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "questions",
     title: "Questions",
     question: "What do people ask about buffer assignment, and what is the short answer?",
+    figures: &["ask-assign", "ask-share", "ask-gap", "ask-must", "ask-copy", "ask-files"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(files, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

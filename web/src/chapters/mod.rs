@@ -1,8 +1,9 @@
 //! The reading page, a file a chapter.
 //!
-//! A chapter's file has its `CHAPTER`: number, slug, title, question, the view, and the posters, which are its figures as
-//! they first are, drawn by the same scenes. Posters are made natively, by `examples/posters.rs`, and stand on
-//! the page where there is no JavaScript. To add a chapter, add its file and its line in [`CHAPTERS`].
+//! A chapter's file has its `CHAPTER`: number, slug, title, question, figures, the view with the part of the page that it
+//! comes in, and the posters, which are its figures as they first are, drawn by the same scenes. Posters are made natively,
+//! by `examples/posters.rs`, and stand on the page where there is no JavaScript. To add a chapter, add its file and its line
+//! in [`CHAPTERS`].
 
 pub mod c01_what_gets_decided;
 pub mod c02_values_that_must_share;
@@ -37,9 +38,11 @@ pub struct Chapter {
     pub title: &'static str,
     /// The question that its figure answers before anything is touched.
     pub question: &'static str,
-    /// Prose and figures.
+    /// The ids of its figures, so that a link to one of them fetches this chapter and no other.
+    pub figures: &'static [&'static str],
+    /// Prose and figures, in a part of the page.
     #[cfg(target_arch = "wasm32")]
-    pub view: fn() -> leptos::prelude::AnyView,
+    pub view: fn() -> crate::parts::Fetched,
     /// Its figures as they first are.
     #[cfg(not(target_arch = "wasm32"))]
     pub posters: fn() -> Vec<Poster>,
@@ -142,6 +145,7 @@ mod tests {
             let posters = (chapter.posters)();
             assert!(!posters.is_empty(), "{}", chapter.slug);
             for p in posters {
+                assert!(chapter.figures.contains(&p.figure), "{} does not name {}", chapter.slug, p.figure);
                 assert!(p.scene.marks.len() > 2 && p.caption.len() > 20, "{}: {:?}", p.figure, p.caption);
             }
         }
