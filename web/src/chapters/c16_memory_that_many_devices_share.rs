@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "memory-that-many-devices-share",
     title: "Memory that many devices share",
     question: "Before one GPU can write into another's memory, both must have said so. What if one of them comes late, or not at all?",
+    figures: &["rendezvous", "reach"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(devices, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "freeing-with-branches",
     title: "Freeing in a program with branches",
     question: "A buffer is made on one of two ways. Where is it freed, so that it is freed once, whichever way was taken?",
+    figures: &["freeing"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(devices, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };

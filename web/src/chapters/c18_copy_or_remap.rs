@@ -8,8 +8,9 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "copy-or-remap",
     title: "Copy or remap",
     question: "Recorded work knows its addresses by heart. What if the memory is elsewhere in the next step?",
+    figures: &["cutoff", "churn"],
     #[cfg(target_arch = "wasm32")]
-    view: view::chapter,
+    view: crate::parts::part!(devices, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
     posters,
 };
