@@ -2,9 +2,12 @@
 // one policy is here. Nothing else can make either of a string, whatever reaches the page.
 {
   // The framework keeps the parts of its views that never change as markup, written when the page was compiled.
-  const RUNS = "script, iframe, frame, object, embed, base, meta, link, style, form, animate, set";
+  const RUNS = "script, iframe, frame, object, embed, base, meta, link, style, animate, set";
+  // As an address is read: blanks and control characters in it do not count.
+  const leads = (address) => /^(javascript|data):/i.test(address.replace(/[\0-\x20]/g, ""));
   const runs = (element) =>
-    element.matches(RUNS) || [...element.attributes].some(({ name, value }) => /^(on|srcdoc$|style$)/i.test(name) || /^\s*(javascript|data):/i.test(value));
+    element.matches(RUNS) ||
+    [...element.attributes].some(({ name, value }) => /^on|^(srcdoc|style)$/i.test(name) || (/(href|src|action|data)$/i.test(name) && leads(value)));
   // The lab's worker, and that of a page that is one file, which is made of the page's own script.
   const ours = (address) => address === "lab-worker.js" || address.startsWith("blob:");
   const policy = globalThis.trustedTypes?.createPolicy("bufferscope", {

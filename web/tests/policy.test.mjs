@@ -121,9 +121,9 @@ test("no markup, script, worker or policy is made of a string but by the page's 
         another: said(() => bufferscopeStartWorker("https://example.org/worker.js")),
         policy: said(() => trustedTypes.createPolicy("another", {})),
         again: said(() => trustedTypes.createPolicy("bufferscope", {})),
-        templates: [markup, "<a href=' JavaScript:hit=1'>x</a>", "<p><b onclick=hit=1>x</b></p>", "<iframe></iframe>", "<base href=/>"].map(template),
+        templates: [markup, "<a href=' Java\tScript:hit=1'>x</a>", "<p><b onclick=hit=1>x</b></p>", "<iframe></iframe>", "<base href=/>"].map(template),
         groups: ["<script>hit=1</script>", "<a href='javascript:hit=1'><text>x</text></a>", "<image href='data:image/svg+xml,x'/>"].map(group),
-        fine: [template("<p class=a>one = two</p>"), group("<rect width='1'/>")],
+        fine: [template("<p class=a title='data: one'>one = two</p>"), group("<rect width='1'/>")],
       };
     }, EVIL);
     const { templates, groups, fine, ...strings } = refused;

@@ -5,6 +5,7 @@ pub(crate) mod assign;
 pub(crate) mod budget;
 pub(crate) mod check;
 pub(crate) mod collective;
+pub(crate) mod completions;
 pub(crate) mod copies;
 pub(crate) mod deallocate;
 pub(crate) mod decisions;

@@ -15,8 +15,14 @@ mod side;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+/// Which XLA the rules were verified on; `docs/XLA_VERSIONS.md` has it as a table.
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\nrules verified on jaxlib 0.10.2 (CPU), jax-cuda12-plugin 0.10.2 (GPU) and libtpu 0.0.52 (TPU)"
+);
+
 #[derive(Parser)]
-#[command(name = "bufferscope", version, about = "How every value of an XLA program gets its address")]
+#[command(name = "bufferscope", version, long_version = LONG_VERSION, about = "How every value of an XLA program gets its address")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -70,6 +76,8 @@ enum Command {
     Report(commands::report::Arguments),
     /// Checks sizes and donations against a budget: exit status 0 if it is kept, 1 if not
     Budget(commands::budget::Arguments),
+    /// Prints the script by which a shell completes this command's words
+    Completions(commands::completions::Arguments),
 }
 
 /// What a command has to say when it is done.
@@ -110,6 +118,7 @@ fn main() -> ExitCode {
         Command::Donation(a) => commands::donation::run(&a),
         Command::Report(a) => commands::report::run(&a),
         Command::Budget(a) => commands::budget::run(&a),
+        Command::Completions(a) => commands::completions::run(&a),
     };
     match result {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

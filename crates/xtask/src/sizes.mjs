@@ -74,7 +74,7 @@ const wholes = Object.keys(parts).length === 0 ? {} : Object.fromEntries(
 const all = later.map(sizesOf).reduce((sum, one) => sum.map((n, column) => n + one[column]), [0, 0, 0]);
 line("what is fetched later", all);
 measured.later_brotli = all[2];
-load("the lab", [...beside.filter((name) => isLab(name) || name === "boot.js"), ...fonts], "lab_wasm_brotli", "lab_brotli");
+load("the lab", [...beside.filter((name) => isLab(name) || ["boot.js", "trusted.js"].includes(name)), ...fonts], "lab_wasm_brotli", "lab_brotli");
 
 const shell = join(dist, "report-shell.html");
 if (existsSync(shell)) line("report-shell.html, in every report", [readFileSync(shell).length, gzipSync(readFileSync(shell), { level: 9 }).length]);

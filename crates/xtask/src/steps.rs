@@ -1,9 +1,10 @@
 //! `cargo xtask test`: every check, in order, each under a heading, and one line with the count at the end.
 
-use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 use crate::process::{cargo, command, in_ci, root, run, run_within, target_dir, which};
 use crate::{Result, dist, setup};
@@ -79,9 +80,44 @@ impl Options {
     }
 }
 
+/// The page as published, built beside the steps before it: most of the time the linker keeps one core busy with it, in folders
+/// of its own. What it says is kept until its turn.
+struct Ahead {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Ahead {
+    /// Starts it, where there is something to do meanwhile and a core to do it on.
+    fn start(options: &Options) -> Option<Self> {
+        let compiles = ["clippy", "unit"].iter().any(|name| options.selects(name));
+        let has_cores = available_parallelism().is_ok_and(|cores| cores.get() > 1);
+        if !(compiles && options.selects("dist") && has_cores) {
+            return None;
+        }
+        let log = target_dir().ok()?.join("dist.log");
+        let out = fs::File::create(&log).ok()?;
+        let child = command(env::current_exe().ok()?)
+            .args(["test", "--only", "dist"])
+            .stdin(Stdio::null())
+            .stdout(out.try_clone().ok()?)
+            .stderr(out)
+            .spawn()
+            .ok()?;
+        Some(Self { child, log })
+    }
+
+    fn end(mut self) -> Result<Done> {
+        let status = self.child.wait().map_err(|e| e.to_string())?;
+        println!("{}", fs::read_to_string(&self.log).unwrap_or_default());
+        if status.success() { Ok(Done::Passed) } else { Err("the page was not built; see above".into()) }
+    }
+}
+
 /// Runs the chosen steps; true when nothing failed.
 fn run_all(options: &Options) -> bool {
     let mut lines = Vec::new();
+    let mut ahead = Ahead::start(options);
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     let mut dist_failed = false;
     for step in STEPS.iter().filter(|step| options.selects(step.name)) {
@@ -89,6 +125,8 @@ fn run_all(options: &Options) -> bool {
         let start = Instant::now();
         let done = if step.name == "browser" && dist_failed {
             Ok(Done::Skipped("there is no page to test".into()))
+        } else if let Some(built) = ahead.take_if(|_| step.name == "dist") {
+            built.end()
         } else {
             (step.run)(options)
         };
@@ -178,7 +216,7 @@ fn browser(_: &Options) -> Result<Done> {
     // The command's part of the tests is about what it writes.
     run(cargo().args(["build", "--quiet", "--package", "bufferscope"]))?;
     // A file of tests is mostly one browser that is busy on one core.
-    let at_once = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4));
+    let at_once = available_parallelism().map_or(1, |cores| cores.get().min(4));
     let mut node = command("node");
     node.args(["--test", "--test-reporter=spec", "--test-timeout=900000"])
         .arg(format!("--test-concurrency={at_once}"))
