@@ -1,11 +1,11 @@
 //! Times the packers on large traces of several shapes, in processor seconds: `cargo run --release -p
-//! bufferscope-packing --example speed -- BUFFERS [SHAPE]`. Prints spatial, temporal and the sum of their heaps, by which
-//! two versions can be compared.
+//! bufferscope-packing --example speed -- BUFFERS [SHAPE]`. Prints spatial, temporal, both again after one edit (the mean of
+//! eight, a size or an end), and a sum of the places, by which two versions can be compared.
 
 #[path = "../../cli/benches/shapes/mod.rs"]
 mod shapes;
 
-use packing::{Algorithm, Options, pack};
+use packing::{Algorithm, Event, Options, Repacker, pack};
 
 /// Seconds for which this thread has had a processor; wall-clock time where the system does not tell.
 fn processor_seconds(begun: std::time::Instant) -> f64 {
@@ -23,7 +23,7 @@ fn main() {
         if !name.contains(&only) {
             continue;
         }
-        let events = make(count);
+        let mut events = make(count);
         print!("{name:26} {count}:");
         let mut sum = 0_u64;
         for algorithm in [Algorithm::Spatial, Algorithm::Temporal] {
@@ -35,6 +35,25 @@ fn main() {
                 sum.rotate_left(5).wrapping_add(chunk.offset ^ u64::from(key.0))
             });
         }
+        let mut repacker = Repacker::new(Options::default());
+        repacker.pack(&events).expect("a well-formed trace");
+        let mut random = shapes::Random::new(9);
+        let (mut took, mut searches) = (0.0, 0);
+        for _ in 0..8 {
+            let at = random.below(events.len() as u64) as usize;
+            if let Event::Alloc { size, .. } = &mut events[at] {
+                *size += 4096;
+            } else {
+                // An end, a little later.
+                let event = events.remove(at);
+                events.insert((at + 20).min(events.len()), event);
+            }
+            let before = processor_seconds(begun);
+            repacker.pack(&events).expect("a well-formed trace");
+            took += processor_seconds(begun) - before;
+            searches += repacker.searches();
+        }
+        print!("  edited {:.4} s, {} searches", took / 8.0, searches / 8);
         println!("  {sum:016x}");
     }
 }

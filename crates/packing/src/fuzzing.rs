@@ -5,8 +5,8 @@
 use crate::optimum::{self, Limits, Problem};
 use crate::timeline::Timeline;
 use crate::{
-    Algorithm, BufferKey, Event, Options, PackError, Packing, aligned_peak_live_size, inspect_placement,
-    occupancy, pack, pack_with, peak_live_size, plain, trace, unfragmented_size,
+    Algorithm, BufferKey, Event, Options, PackError, Packing, Repacker, aligned_peak_live_size,
+    inspect_placement, occupancy, pack, pack_with, peak_live_size, plain, trace, unfragmented_size,
 };
 use std::ops::ControlFlow;
 
@@ -14,6 +14,7 @@ use std::ops::ControlFlow;
 pub fn check_bytes(bytes: &[u8]) {
     let (options, events) = decode(bytes);
     check(&events, &options);
+    check_edits(events, &options, bytes);
     let text = String::from_utf8_lossy(bytes);
     let _ = trace::run_json(&text);
 }
@@ -125,6 +126,50 @@ pub fn check(events: &[Event], options: &Options) {
             Ok(trace),
             "JSON does not give the trace again"
         );
+    }
+}
+
+/// Edits the trace as the bytes say, three for each edit, and checks that packing again gives what packing gives.
+pub fn check_edits(mut events: Vec<Event>, options: &Options, bytes: &[u8]) {
+    for algorithm in [Algorithm::BestOfSpatialTemporal, Algorithm::Temporal, Algorithm::FastSplit] {
+        let options = Options { algorithm, ..options.clone() };
+        let unlimited = Options { limit: None, ..options.clone() };
+        let (mut repacker, mut again) = (Repacker::new(options.clone()), Repacker::new(unlimited.clone()));
+        let none = &[0, 0, 0][..];
+        for edit in [none].into_iter().chain(bytes.chunks_exact(3).take(40)) {
+            self::edit(&mut events, edit[0], usize::from(edit[1]), usize::from(edit[2]));
+            assert_eq!(repacker.pack(&events), pack(&events, &options), "{algorithm}, packed again");
+            assert_eq!(again.pack(&events), pack(&events, &unlimited), "{algorithm}, packed again");
+        }
+        // Nothing has changed, so there is nothing to look for.
+        if options.algorithm != Algorithm::FastSplit && again.pack(&events).is_ok() {
+            again.pack(&events).expect("as before");
+            assert_eq!(again.searches(), 0, "{algorithm}");
+        }
+    }
+}
+
+/// Moves, resizes, removes or adds; sometimes so that the trace is not well formed any more.
+fn edit(events: &mut Vec<Event>, kind: u8, which: usize, what: usize) {
+    let (which, to) = (which % events.len().max(1), what % events.len().max(1));
+    let Some(event) = events.get(which).copied() else { return };
+    match kind % 8 {
+        1..=3 => {
+            events.remove(which);
+            events.insert(to, event);
+        }
+        4 | 5 => match &mut events[which] {
+            Event::Alloc { size, .. } | Event::Share { size, .. } => *size = what as u64 * 3,
+            Event::Free { .. } => {}
+        },
+        6 => events.retain(|other| other.buffer() != event.buffer()),
+        7 => {
+            let last = events.iter().map(|event| event.buffer().0).max().unwrap_or(0);
+            let buffer = BufferKey(last.wrapping_add(1));
+            events.insert(which.max(to), Event::Free { buffer });
+            events.insert(which.min(to), Event::Alloc { buffer, size: what as u64 });
+        }
+        _ => {}
     }
 }
 

@@ -28,7 +28,7 @@
 //! ```
 //!
 //! Read from the top: `timeline` turns events into intervals and groups, `order` sorts them, `best_fit` and
-//! `fast` place them. [`inspect_placement`] recomputes one step for a reader who wants to see what was weighed;
+//! `fast` place them, [`Repacker`] again after an edit. [`inspect_placement`] recomputes one step for a reader who wants to see what was weighed;
 //! [`trace`] reads and writes the JSON form of a trace. [`optimum`] stands apart: it searches for the smallest heap.
 
 mod best_fit;
@@ -44,6 +44,7 @@ mod occupancy;
 pub mod optimum;
 mod order;
 mod plain;
+mod repack;
 mod spans;
 mod timeline;
 pub mod trace;
@@ -55,6 +56,7 @@ pub use free_chunks::FreeChunks;
 pub use inspect::{
     FreeChunk, OccupiedChunk, PlacementStep, QueueEntry, free_chunks_at, groups, inspect_placement,
 };
+pub use repack::Repacker;
 pub use types::{
     Algorithm, BufferKey, Chunk, DEFAULT_SPLIT_THRESHOLD, Event, Heap, Options, Packing, Placement,
     UnknownAlgorithm,

@@ -7,9 +7,9 @@ use crate::timeline::{Group, Run, Timeline};
 /// The rule as it is written.
 pub(crate) struct Plain<'t> {
     timeline: &'t Timeline,
-    alignment: u64,
+    pub(crate) alignment: u64,
     /// Group and offset of all that stands in the heap.
-    placed: Vec<(u32, u64)>,
+    pub(crate) placed: Vec<(u32, u64)>,
 }
 
 impl<'t> Plain<'t> {

@@ -1,8 +1,8 @@
 //! What holds for every trace. The checks themselves are the fuzz target's body.
 
 use packing::{
-    Algorithm, BufferKey, Event, Options, PackError, aligned_peak_live_size, free_chunks_at, fuzzing,
-    inspect_placement, pack, peak_live_size, unfragmented_size,
+    Algorithm, BufferKey, Event, Options, PackError, Repacker, aligned_peak_live_size, free_chunks_at,
+    fuzzing, inspect_placement, pack, peak_live_size, unfragmented_size,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -73,6 +73,14 @@ proptest! {
     }
 
     #[test]
+    fn edits_are_packed_as_from_scratch(seed in any::<u64>(), count in 1_u32..60, largest in 1_u64..300, share_every in 1_u64..9,
+                                        alignment in 1_u64..70, limit in proptest::option::of(0_u64..2000),
+                                        edits in vec(any::<u8>(), 0..60)) {
+        let events = random_trace(seed, count, largest, share_every);
+        fuzzing::check_edits(events, &Options { alignment, limit, ..Options::default() }, &edits);
+    }
+
+    #[test]
     fn no_packing_is_below_the_aligned_bound(seed in any::<u64>(), count in 1_u32..40, largest in 1_u64..300,
                                              share_every in 1_u64..9, alignment in 1_u64..70) {
         let events = random_trace(seed, count, largest, share_every);
@@ -111,6 +119,30 @@ fn fast_and_plain_agree_on_long_traces() {
             }
         }
     }
+}
+
+/// Long enough that the sets of the fast search are built, and that an edit is far from most.
+#[test]
+fn one_edit_of_many_is_few_searches() {
+    let mut events = random_trace(11, 3000, 1 << 16, u64::MAX);
+    let options = Options::default();
+    let mut repacker = Repacker::new(options.clone());
+    assert_eq!(repacker.pack(&events), pack(&events, &options));
+    assert_eq!(repacker.searches(), 6000);
+    let mut numbers = Numbers(12);
+    let mut searches = 0;
+    for _ in 0..20 {
+        let at = numbers.below(events.len() as u64) as usize;
+        let size = 1 + numbers.below(1 << 16);
+        if let Event::Alloc { size: old, .. } = &mut events[at] {
+            *old = size;
+        } else if matches!(events.get(at + 1), Some(Event::Free { .. })) {
+            events.swap(at, at + 1);
+        }
+        assert_eq!(repacker.pack(&events), pack(&events, &options));
+        searches += repacker.searches();
+    }
+    assert!(searches < 20 * 3000, "{searches} searches are as many as from scratch");
 }
 
 #[test]
