@@ -118,8 +118,9 @@ for (const name of ["Chromium", "Firefox", "WebKit"]) {
           handle,
         );
       const first = await state();
-      const [x, y] = await browser.middle(handle);
+      await browser.middle(handle);
       await picture("page");
+      const [x, y] = await browser.middle(handle);
       await browser.drag([[x, y], [x + 60, y], [x + 160, y]]);
       await browser.until("the address", (was) => location.hash !== was, first.hash);
       const pulled = await state();

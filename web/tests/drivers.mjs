@@ -197,21 +197,26 @@ export async function open(name) {
     ...browser,
     /** Waits until `work`, run in the page, gives something. */
     until: (what, work, ...args) => until(`${what} in ${name}`, () => run(work, ...args)),
-    /** The middle of the first element with these words in it, put into view. */
-    middle: (selector, text = "") =>
-      until(`${selector} ${text} in ${name}`, () =>
-        run(
+    /** The middle of the first element with these words in it, put into view, once it stays where it is. */
+    middle: (selector, text = "") => {
+      const seen = [];
+      return until(`${selector} ${text} at rest in ${name}`, async () => {
+        const at = await run(
           (css, words) => {
             const element = [...document.querySelectorAll(css)].find((one) => one.textContent.includes(words));
             if (!element) return null;
             element.scrollIntoView({ block: "center", behavior: "instant" });
             const { x, y, width, height } = element.getBoundingClientRect();
-            return width > 0 && [x + width / 2, y + height / 2];
+            return width > 0 ? [x + width / 2, y + height / 2] : null;
           },
           selector,
           text,
-        ),
-      ),
+        );
+        // Chapters that come later, above it, move it.
+        seen.unshift(String(at));
+        return at && seen.length > 3 && seen.slice(0, 4).every((place) => place === seen[0]) ? at : null;
+      });
+    },
     click: (at) => pointer(move(at), { type: "pointerDown", button: 0 }, { type: "pointerUp", button: 0 }),
     /** Presses at the first place, moves through the others, and lets go at the last. */
     drag: ([from, ...through]) =>
