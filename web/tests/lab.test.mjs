@@ -242,6 +242,41 @@ test("map, list and text are linked", () =>
     await screenshot(page, "lab-ask");
   }));
 
+test("each question about a module is answered from it: loops, transfers, padding, constants, what is lost, which number is which", () =>
+  onLab({ width: 1280 }, async (page) => {
+    const asked = async (question) => {
+      await page.getByRole("tab", { name: "Ask" }).click();
+      await page.getByRole("button", { name: question }).click();
+      const answer = page.locator("#answer .answer").filter({ has: page.getByRole("heading", { name: question }) });
+      await answer.waitFor(LONG);
+      return answer.innerText();
+    };
+    for (const [file, answers] of [
+      ["kv_cache_loop.txt", [["What do loops store, and what do transfers pin?", /loop|stack/], ["Which number is which?", /temp_size_in_bytes\s+[\d,]+ B/]]],
+      [
+        "tpu_update.txt",
+        [
+          ["What do loops store, and what do transfers pin?", /pinned from step [\d,]+ to step [\d,]+ \(.*\), in memory space/],
+          ["What does padding cost?", /a factor of \d+\.\d\d/],
+          ["What is lost between values, and would another packing fit?", /No packing needs fewer/],
+          ["Which constants are in the executable?", /constants? with/],
+        ],
+      ],
+    ]) {
+      await open(page, sample(file));
+      await chosen(page);
+      for (const [question, says] of answers) assert.match(await asked(question), says, `${file}: ${question}`);
+      // What a table names is selected.
+      await asked("What do loops store, and what do transfers pin?");
+      const named = page.locator("#answer td button").first();
+      if (file.startsWith("tpu")) {
+        await named.click();
+        await page.locator("#detail h3").waitFor(LONG);
+        assert.ok((await page.locator("#detail h3").textContent()).startsWith(await named.textContent()));
+      }
+    }
+  }));
+
 test("why two values do not share is said in words", () =>
   onLab({}, async (page) => {
     await open(page, sample("unet_skip.txt"));
@@ -289,6 +324,54 @@ test("by keyboard alone: a sample is opened, a band chosen, the map moved", () =
     await page.locator("#owners").waitFor();
     await page.keyboard.press("End");
     await page.locator("#save-png").waitFor();
+  }));
+
+test("the map by wheel, by drag, by minimap and by two fingers", () =>
+  onLab({ width: 1280, touch: true }, async (page) => {
+    await open(page, sample("transformer_train.txt"));
+    await chosen(page);
+    await page.locator("#map").scrollIntoViewIfNeeded();
+    const map = await page.locator("#map").boundingBox();
+    const middle = [map.x + map.width / 2, map.y + map.height / 2];
+    // The part that is seen, as the minimap has it.
+    const seen = () => page.locator(".mini-window").evaluate((w) => ["left", "width", "top", "height"].map((k) => Number.parseFloat(w.style[k])));
+    const until = async (holds, what) => {
+      for (let i = 0; i < 100 && !holds(await seen()); i++) await page.waitForTimeout(50);
+      const now = await seen();
+      assert.ok(holds(now), `${what}: ${now}`);
+      return now;
+    };
+    assert.deepEqual(await seen(), [0, 100, 0, 100]);
+    // The page scrolls over a map that nobody has taken in hand.
+    await page.mouse.move(...middle);
+    await page.mouse.wheel(0, 1);
+    await settled(page);
+    assert.deepEqual(await seen(), [0, 100, 0, 100]);
+    await page.locator("#map").focus();
+    await page.mouse.wheel(0, -400);
+    const near = await until(([, w, , h]) => w < 60 && h < 60, "the wheel zooms both ways");
+    await page.mouse.down();
+    await page.mouse.move(middle[0] + 100, middle[1] + 20, { steps: 3 });
+    await page.mouse.up();
+    const moved = await until(([l]) => l < near[0], "a drag moves");
+    assert.ok(Math.abs(moved[1] - near[1]) < 0.01, `${moved}`);
+    assert.equal(await page.locator("#detail h3").count(), 0, "a drag selects nothing");
+    const mini = await page.locator(".mini").boundingBox();
+    await page.mouse.move(mini.x + 4, mini.y + 4);
+    await page.mouse.down();
+    await until(([l, , t]) => l === 0 && t === 0, "the minimap leads there");
+    await page.mouse.move(mini.x + mini.width - 4, mini.y + mini.height - 2, { steps: 3 });
+    await page.mouse.up();
+    await until(([l, w]) => Math.abs(l + w - 100) < 0.01, "and follows");
+    await page.locator("#fit").click();
+    await until(([, w]) => w === 100, "all");
+    const touch = await page.context().newCDPSession(page);
+    const points = (d) => [{ x: middle[0] - d, y: middle[1], id: 1 }, { x: middle[0] + d, y: middle[1], id: 2 }];
+    await touch.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: points(60) });
+    for (let d = 70; d <= 180; d += 10) await touch.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: points(d) });
+    await touch.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+    const pinched = await until(([, w]) => w < 50, "two fingers zoom");
+    assert.ok(pinched[3] > 95, `they went apart in one direction: ${pinched}`);
   }));
 
 test("the worker stops: the page is alive, says so, and begins anew", () =>
@@ -793,8 +876,18 @@ test("files are taken away; two dumps are compared; scopes unfold as a tree", ()
     const [, json] = await take(page.locator("[data-file='assignment.json']"));
     const parsed = JSON.parse(json.toString());
     assert.equal(parsed.allocations.reduce((sum, a) => sum + a.bytes, 0), parsed.total);
-    const [, assignment] = await take(page.locator("[data-file='buffer-assignment.txt']"));
-    assert.match(assignment.toString(), /^BufferAssignment:/);
+    for (const [file, says] of [
+      ["buffer-assignment.txt", /^BufferAssignment:/],
+      ["values.txt", /HloValue|values/i],
+      ["live-range.txt", /HloLiveRange/],
+      ["memory-usage-report.txt", /Total bytes/],
+      ["peak.md", /\| count \| bytes \|/],
+      ["curve.svg", /^<svg/],
+    ]) {
+      const [name, text] = await take(page.locator(`[data-file='${file}']`));
+      assert.ok(name.endsWith(file), name);
+      assert.match(text.toString(), says, file);
+    }
     const [, png] = await take(page.locator("#save-png"));
     assert.equal(png.subarray(1, 4).toString(), "PNG");
     const [, svg] = await take(page.locator("#save-svg"));

@@ -258,11 +258,27 @@ pub fn DecisionPane(lab: Lab) -> impl IntoView {
     }
 }
 
-/// An answer in words.
+/// Headings of columns that name values.
+const NAMES: [&str; 4] = ["Value", "Copy", "Constant", "What"];
+
+/// An answer in words. With the page's state, the values that its table names can be selected.
 #[component]
-pub fn InWords(words: Words) -> impl IntoView {
+pub fn InWords(words: Words, #[prop(optional)] lab: Option<Lab>) -> impl IntoView {
     let mut table = words.table.into_iter();
     let head = table.next();
+    let lab = lab.filter(|_| head.iter().flatten().next().is_some_and(|h| NAMES.contains(&h.as_str())));
+    let first = move |name: String| match lab {
+        Some(lab) => {
+            let wanted = name.clone();
+            view! {
+                <button type="button" class="link code" on:click=move |_| lab.select_named(&wanted)>
+                    {name}
+                </button>
+            }
+            .into_any()
+        }
+        None => name.into_any(),
+    };
     view! {
         <section class="answer">
             <h4>{words.title}</h4>
@@ -280,8 +296,13 @@ pub fn InWords(words: Words) -> impl IntoView {
                                 <tbody>
                                     {table
                                         .map(|r| {
+                                            let mut cells = r.into_iter();
+                                            let name = cells.next().map(|c| view! { <td>{first(c)}</td> });
                                             view! {
-                                                <tr>{r.into_iter().map(|c| view! { <td>{c}</td> }).collect_view()}</tr>
+                                                <tr>
+                                                    {name}
+                                                    {cells.map(|c| view! { <td>{c}</td> }).collect_view()}
+                                                </tr>
                                             }
                                         })
                                         .collect_view()}
@@ -394,7 +415,7 @@ pub fn AskPane(lab: Lab) -> impl IntoView {
                 answer
                     .get()
                     .map(|a| match a {
-                        Ok(words) => view! { <InWords words /> }.into_any(),
+                        Ok(words) => view! { <InWords words lab /> }.into_any(),
                         Err(why) => view! { <p class="problem" role="alert">{why}</p> }.into_any(),
                     })
             }}

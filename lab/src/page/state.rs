@@ -757,6 +757,16 @@ impl Lab {
         }
     }
 
+    /// Selects the value of that name, if the assignment that is shown has one.
+    pub fn select_named(self, name: &str) {
+        let source = self.source.get_untracked();
+        self.link.ask(Ask::Named { source, name: name.to_owned() }, move |answer| match answer {
+            Answer::Line(line) => self.select(line.row),
+            Answer::Failed(why) => self.announced.set(why),
+            _ => {}
+        });
+    }
+
     /// Goes to a line of the text.
     pub fn go_to_line(self, line: u32) {
         self.tab.set(Tab::Text);

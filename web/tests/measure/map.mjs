@@ -7,7 +7,8 @@
 // its map by mouse, wheel, keys, minimap, two fingers and a range's handle. For each frame with a movement:
 //
 //   work    from the event reaching the page until the frame is handed over: picture, style, layout, paint
-//   cpu     of the work, what the page's main thread itself took: the same on a machine that has other things to do
+//   cpu     of the work, what the page's main thread itself took: the same on a machine that has other things to do. A key's
+//           frame is a task of its own, so that this is of the event alone there
 //   scene   of the work, making pixels of the bands
 //   draw    of the work, putting the pixels on the canvas
 //
