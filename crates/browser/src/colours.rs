@@ -24,7 +24,8 @@ impl Default for Palette {
 
 const THEMES: [(&str, &str); 3] = [("auto", "System"), ("light", "Light"), ("dark", "Dark")];
 
-/// Three buttons; what was chosen is kept for the next visit, and for the other page.
+/// Three buttons; what was chosen is kept for the next visit, and for the other page. Until something is chosen, what the page
+/// itself says holds: whoever puts it into a frame may have written it there.
 #[component]
 pub fn ThemeToggle(
     /// Is told of a change.
@@ -32,7 +33,9 @@ pub fn ThemeToggle(
 ) -> impl IntoView {
     let storage = || window().local_storage().ok().flatten();
     let kept = storage().and_then(|s| s.get_item("theme").ok().flatten());
-    let start = THEMES.iter().position(|(id, _)| Some(*id) == kept.as_deref()).unwrap_or(0);
+    let of_page = || document().document_element().and_then(|root| root.get_attribute("data-theme"));
+    let start = kept.or_else(of_page);
+    let start = THEMES.iter().position(|(id, _)| Some(*id) == start.as_deref()).unwrap_or(0);
     let theme = RwSignal::new(start);
     Effect::new(move |_| {
         let (id, _) = THEMES[theme.get()];

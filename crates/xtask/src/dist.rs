@@ -21,7 +21,7 @@ pub(crate) const TRUSTED: &str = "require-trusted-types-for 'script'; trusted-ty
 const PAGE: &str = "bufferscope-web";
 const CHARSET: &str = r#"<meta charset="utf-8">"#;
 /// The lab as one file; the command and the lab look for this name.
-const SHELL: &str = "report-shell.html";
+pub(crate) const SHELL: &str = "report-shell.html";
 const POSTERS: &str = "<!-- posters: put here by the build -->";
 
 /// How the page is to be built.

@@ -7,6 +7,7 @@ mod bench;
 mod bench_packing;
 mod dist;
 mod fuzz;
+mod notebooks;
 mod oracle;
 mod process;
 mod rules;
@@ -16,6 +17,7 @@ mod single;
 mod steps;
 #[cfg(test)]
 mod tidy;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -27,7 +29,7 @@ cargo xtask serve [--no-open] [--port N] [--release]
     Builds the page, serves it on this machine, builds again when a file changes, and opens the browser.
 
 cargo xtask test [--only STEP,STEP...] [--deny]
-    Runs every check. Steps: fmt, clippy, unit, wasm, dist, browser, deny.
+    Runs every check. Steps: fmt, clippy, unit, python, wasm, dist, browser, deny.
 
 cargo xtask fuzz [TARGET...] [--seconds N] [--seed N] [--plain]
     Runs fuzz targets, N seconds each: with cargo-fuzz where it is there, else with a generator of our own.
@@ -43,6 +45,14 @@ cargo xtask bench --packing FOLDER | --optimum FOLDER
 cargo xtask build [--dist FOLDER] [--record-size] [--only-finish]
     Writes the page for publishing, in parts, into dist/, and prints their sizes; --record-size writes them to
     web/size.json. What they may be at most is in web/budget.json.
+
+cargo xtask wheel [--out FOLDER] [--dist FOLDER]
+    Builds the Python package: one wheel for all machines, with the page and the command (as WebAssembly) in it; into the
+    target directory, or into FOLDER. --dist takes a published page that is there already.
+
+cargo xtask notebooks [--force] [--dist FOLDER]
+    Tests the Python package as its wheel installs it, with a real JAX and a real JupyterLab in Chromium. The first run
+    installs these (about 1 GB). When nothing has changed since it passed last, it says so and does nothing; --force runs it.
 
 cargo xtask shell [FOLDER]
     Writes report-shell.html into a folder of built pages: the lab as one file, into which reports are put. Trunk calls it
@@ -69,6 +79,10 @@ fn main() -> ExitCode {
         },
         "oracle" => oracle::Options::parse(args).and_then(|options| oracle::oracle(&options)).map(|()| true),
         "build" => dist::Options::parse(args).and_then(|options| dist::build(&options)).map(|()| true),
+        "wheel" => wheel::Options::parse(args).and_then(|options| wheel::wheel(&options)).map(|_| true),
+        "notebooks" => {
+            notebooks::Options::parse(args).and_then(|options| notebooks::notebooks(&options)).map(|()| true)
+        }
         "shell" => dist::shell(args).map(|()| true),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::Result;
-use crate::process::{command, root, run, target_dir, which};
+use crate::process::{command, root, run, target_dir};
 use crate::setup;
 
 pub(crate) struct Options {
@@ -86,18 +86,9 @@ pub(crate) fn oracle(options: &Options) -> Result<()> {
 
 /// The Python of an environment with the compilers in the wanted versions, made if need be.
 pub(crate) fn environment() -> Result<PathBuf> {
-    let list = root().join("crates/xtask/oracle/requirements.txt");
-    let wanted = fs::read(&list).map_err(|e| format!("cannot read {}: {e}", list.display()))?;
-    let folder = setup::cache()?.join("oracle");
-    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    let stamp = folder.join("installed.txt");
-    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Ok(python);
-    }
-    let system = which(&["python3", "python"]).ok_or("Python 3.11 or newer is needed")?;
-    println!("  set-up: XLA's compilers for CPU, GPU and TPU, about 2 GB, into {}", folder.display());
-    run(command(system).args(["-m", "venv"]).arg(&folder))?;
-    run(command(&python).args(["-m", "pip", "install", "--quiet", "-r"]).arg(&list))?;
-    fs::write(&stamp, wanted).map_err(|e| format!("cannot write {}: {e}", stamp.display()))?;
-    Ok(python)
+    setup::python_packages(
+        "oracle",
+        "crates/xtask/oracle/requirements.txt",
+        "XLA's compilers for CPU, GPU and TPU, about 2 GB",
+    )
 }

@@ -13,7 +13,11 @@ use crate::process::{cargo, command, in_ci, output, root, run, target_dir, which
 pub(crate) const TRUNK: &str = "0.21.14";
 pub(crate) const WASM_BINDGEN: &str = "0.2.130";
 pub(crate) const WASM_TARGET: &str = "wasm32-unknown-unknown";
+/// WebAssembly with files and standard output: the command in the Python package.
+pub(crate) const WASI_TARGET: &str = "wasm32-wasip1";
 const OLDEST_NODE: u32 = 20;
+/// The second number of the oldest Python 3, which is JAX's own.
+const OLDEST_PYTHON: u32 = 11;
 
 /// One line about what is being done and why.
 fn say(text: &str) {
@@ -31,20 +35,29 @@ pub(crate) fn components() -> Result<()> {
     Ok(())
 }
 
-/// The standard library for wasm32.
+/// The standard library for wasm32, of pages.
 pub(crate) fn wasm_target() -> Result<()> {
+    target(WASM_TARGET, "the page is WebAssembly")
+}
+
+/// The standard library for wasm32 with files.
+pub(crate) fn wasi_target() -> Result<()> {
+    target(WASI_TARGET, "the command in the Python package is WebAssembly")
+}
+
+fn target(name: &str, why: &str) -> Result<()> {
     let sysroot = output(command("rustc").args(["--print", "sysroot"])).ok_or("rustc is missing")?;
-    if Path::new(&sysroot).join("lib/rustlib").join(WASM_TARGET).is_dir() {
+    if Path::new(&sysroot).join("lib/rustlib").join(name).is_dir() {
         return Ok(());
     }
     if which(&["rustup"]).is_none() {
         return Err(format!(
-            "this Rust has no standard library for {WASM_TARGET} and there is no rustup to add it; \
+            "this Rust has no standard library for {name} and there is no rustup to add it; \
              install it with your package manager, or install Rust with rustup"
         ));
     }
-    say(&format!("adding the {WASM_TARGET} target to the toolchain: the page is WebAssembly"));
-    run(command("rustup").args(["target", "add", WASM_TARGET]))
+    say(&format!("adding the {name} target to the toolchain: {why}"));
+    run(command("rustup").args(["target", "add", name]))
 }
 
 /// Downloads the dependencies, so that everything after it can be told to stay offline.
@@ -136,6 +149,40 @@ pub(crate) fn node() -> Result<()> {
         return Err(format!("{wanted}; this is {version}"));
     }
     output(command("npm").arg("--version")).map(|_| ()).ok_or(wanted)
+}
+
+/// The Python of this machine, or why not: it is not something to install behind anybody's back.
+pub(crate) fn python() -> Result<PathBuf> {
+    let wanted = format!(
+        "Python 3.{OLDEST_PYTHON} or newer is needed (Debian, Ubuntu: `apt-get install python3 python3-venv`)"
+    );
+    let python = which(&["python3", "python"]).ok_or_else(|| wanted.clone())?;
+    let version = output(Command::new(&python).arg("--version")).unwrap_or_default();
+    let second = version.strip_prefix("Python 3.").and_then(|v| v.split('.').next()?.parse::<u32>().ok());
+    if second.is_none_or(|second| second < OLDEST_PYTHON) {
+        return Err(format!("{wanted}; {} is {version}", python.display()));
+    }
+    Ok(python)
+}
+
+/// The Python of an environment named `name` that has the packages of a list and no others; made if need be.
+pub(crate) fn python_packages(name: &str, list: &str, what: &str) -> Result<PathBuf> {
+    let list = root().join(list);
+    let wanted = fs::read(&list).map_err(|e| format!("cannot read {}: {e}", list.display()))?;
+    let folder = cache()?.join(name);
+    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    let stamp = folder.join("installed.txt");
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(python);
+    }
+    let system = self::python()?;
+    say(&format!("{what}, into {}", folder.display()));
+    run(command(system).args(["-m", "venv", "--clear"]).arg(&folder))?;
+    run(command(&python)
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"])
+        .arg(&list))?;
+    fs::write(&stamp, wanted).map_err(|e| format!("cannot write {}: {e}", stamp.display()))?;
+    Ok(python)
 }
 
 /// The browser of the tests, and the program through which it is driven.

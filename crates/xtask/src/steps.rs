@@ -35,11 +35,12 @@ struct Step {
     run: fn(&Options) -> Result<Done>,
 }
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step { name: "fmt", title: "formatting", run: fmt },
     Step { name: "clippy", title: "clippy, native", run: clippy_native },
     Step { name: "clippy", title: "clippy, page and lab (wasm32)", run: clippy_page },
     Step { name: "unit", title: "unit and corpus tests", run: unit },
+    Step { name: "python", title: "unit tests of the Python package", run: python },
     Step { name: "dist", title: "the page as published", run: build },
     Step { name: "browser", title: "browser tests", run: browser },
     Step { name: "deny", title: "licences and advisories (cargo-deny)", run: deny },
@@ -198,6 +199,20 @@ fn clippy_page(_: &Options) -> Result<Done> {
 
 fn unit(_: &Options) -> Result<Done> {
     passed(cargo().args(["test", "--workspace", "--exclude", TOOL, "--no-fail-fast"]))
+}
+
+/// Those that need nothing but Python; the others are run by `cargo xtask notebooks`. Without Python, all else still counts.
+fn python(_: &Options) -> Result<Done> {
+    let python = match setup::python() {
+        Ok(python) => python,
+        Err(error) => return Ok(Done::Skipped(error)),
+    };
+    passed(
+        command(python)
+            // Nothing is left in the clone.
+            .args(["-B", "-m", "unittest", "discover", "--start-directory", "python/tests/unit"])
+            .env("PYTHONPATH", root().join("python/src")),
+    )
 }
 
 fn build(_: &Options) -> Result<Done> {

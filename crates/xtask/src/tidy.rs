@@ -125,8 +125,9 @@ fn input_never_becomes_markup() {
 #[test]
 fn no_path_of_one_machine() {
     let words = [["/", "work/"], ["/", "root/"], ["/home", "/"], ["/Us", "ers/"]].map(|parts| parts.concat());
-    let files =
-        files_ending(&["rs", "md", "toml", "json", "js", "mjs", "html", "css", "sh", "yml", "txt", "hlo"]);
+    let files = files_ending(&[
+        "rs", "md", "toml", "json", "js", "mjs", "html", "css", "sh", "yml", "txt", "hlo", "py", "ipynb",
+    ]);
     // Real modules carry the paths of the machine they were compiled on; they are data and stay as they were written.
     let ours: Vec<_> = files.into_iter().filter(|(file, _)| !is_corpus(file)).collect();
     expect_none("paths that exist on one machine only", &lines_with(&ours, &words[..2]));
@@ -231,6 +232,38 @@ fn rules_that_are_named_exist() {
         }
     }
     expect_none("sections that docs/RULES.md does not have", &unknown);
+}
+
+/// What a notebook has been shown is no source: it is large, of one machine, and soon wrong.
+#[test]
+fn notebooks_hold_no_outputs() {
+    let mut run = Vec::new();
+    for (file, text) in files_ending(&["ipynb"]) {
+        for (number, line) in text.lines().map(str::trim).enumerate() {
+            let is_empty =
+                ["\"outputs\": [],", "\"outputs\": []", "\"execution_count\": null,"].contains(&line);
+            if ["\"outputs\":", "\"execution_count\":"].iter().any(|key| line.starts_with(key)) && !is_empty {
+                run.push(format!("{}:{}: {line}", file.display(), number + 1));
+            }
+        }
+    }
+    expect_none("clear the outputs of these notebooks", &run);
+}
+
+/// The Python package opens what the crates write, so it is of their version.
+#[test]
+fn the_python_package_is_of_the_crates_version() {
+    let read = |file: &str| fs::read_to_string(root().join(file)).expect(file);
+    let version = env!("CARGO_PKG_VERSION");
+    let format = include_str!("../../report/FORMAT").trim();
+    for (file, text) in [
+        ("python/pyproject.toml", format!("version = \"{version}\"")),
+        ("python/src/bufferscope/_version.py", format!("__version__ = \"{version}\"")),
+        ("python/src/bufferscope/_version.py", format!("FORMAT = \"{format}\"")),
+        ("docs/NOTEBOOKS.md", format!("bufferscope-{version}-py3-none-any.whl")),
+    ] {
+        assert!(read(file).contains(&text), "{file} does not say {text}");
+    }
 }
 
 /// Versions of tools are written in several places, for Cargo, Trunk and npm; they must be the same.

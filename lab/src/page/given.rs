@@ -11,8 +11,8 @@ use web_sys::{File, Response};
 pub struct Given {
     /// Pairs of path and file.
     pub files: Array,
-    /// Which of their modules is meant.
-    pub module: u32,
+    /// Which of their modules is meant, if one is.
+    pub module: Option<u32>,
     /// What is to be tried at once.
     pub kept: Kept,
 }
@@ -29,7 +29,7 @@ impl Given {
         let state = js_sys::JSON::stringify(&part("state")).ok().and_then(|s| s.as_string());
         Some(Self {
             files: part("files").dyn_into().ok()?,
-            module: part("module").as_f64().unwrap_or(0.0) as u32,
+            module: part("module").as_f64().map(|m| m as u32),
             kept: state
                 .and_then(|s| serde_json::from_str::<Option<Kept>>(&s).ok().flatten())
                 .unwrap_or_default(),

@@ -537,7 +537,7 @@ impl Lab {
 
     /// Opens what the page holds.
     pub fn open_given(self, given: super::given::Given) {
-        self.awaited.set_value((Some(given.module), given.kept));
+        self.awaited.set_value((given.module, given.kept));
         self.open_all(&given.files, None, Origin::Page);
     }
 
