@@ -29,7 +29,7 @@ cargo xtask serve [--no-open] [--port N] [--release]
     Builds the page, serves it on this machine, builds again when a file changes, and opens the browser.
 
 cargo xtask test [--only STEP,STEP...] [--deny]
-    Runs every check. Steps: fmt, clippy, unit, python, wasm, dist, browser, deny.
+    Runs every check. Steps: fmt, clippy, unit, python, dist, browser, deny.
 
 cargo xtask fuzz [TARGET...] [--seconds N] [--seed N] [--plain]
     Runs fuzz targets, N seconds each: with cargo-fuzz where it is there, else with a generator of our own.
