@@ -13,7 +13,7 @@ use crate::process::{cargo, command, root, run, run_within, target_dir};
 use crate::{Result, setup, wheel};
 
 /// What can change the outcome: the package with its tests, and everything of which the lab and the command are made.
-const INPUTS: [&str; 10] = [
+const INPUTS: [&str; 11] = [
     "python",
     "crates",
     "lab",
@@ -21,6 +21,7 @@ const INPUTS: [&str; 10] = [
     "lab.html",
     "Trunkfile.toml",
     "web/boot-single.js",
+    "web/trusted.js",
     "web/tests/harness.mjs",
     "Cargo.toml",
     "Cargo.lock",

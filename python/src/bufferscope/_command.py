@@ -65,7 +65,7 @@ class Native:
     def version(self) -> str | None:
         """What it says it is; none if it does not run."""
         try:
-            return self.run(["--version"], [], None).stdout.strip().rpartition(" ")[2]
+            return self.run(["-V"], [], None).stdout.strip().rpartition(" ")[2]
         except (NoEngine, UnicodeDecodeError):
             return None
 

@@ -17,7 +17,7 @@ SCHEDULED = "HloModule m, is_scheduled=true\n\nENTRY e {\n  ROOT p = f32[4]{0} p
 # Says what it was asked, and what it finds there.
 FAKE = f"""#!{sys.executable}
 import json, os, sys
-if sys.argv[1:] == ["--version"]:
+if sys.argv[1:] == ["-V"]:
     print("bufferscope", os.environ.get("FAKE_VERSION", "{__version__}"))
 elif "broken" in sys.argv:
     print("m.txt:4:29: the operand `p`, expected an instruction from above", file=sys.stderr)
