@@ -412,7 +412,7 @@ fn capital(text: &str) -> String {
 pub fn answer(setting: &Setting) -> Option<Answer> {
     let given = given(setting.case)?;
     let analysis = if setting.regions { RegionAnalysis::Always } else { RegionAnalysis::Never };
-    let options = Options { region_analysis: analysis, stop_after: Stage::After };
+    let options = Options { region_analysis: analysis, ..Options::default() };
     let changes: Vec<Change> =
         setting.on.iter().filter_map(|n| Some(given.switches.get(*n)?.change.clone())).collect();
     let (module, orders, _) = changed(&given.module, &given.orders, options, &changes)?;

@@ -15,6 +15,7 @@ pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod memory_space;
 pub(crate) mod optimum;
+pub(crate) mod owners;
 pub(crate) mod pack;
 pub(crate) mod peak;
 pub(crate) mod print;

@@ -6,8 +6,9 @@ use assigner::{Assignment, Decision, Options};
 use clap::Args;
 use flate2::read::MultiGzDecoder;
 use hlo::{Diagnostic, InstructionId, Module, Severity};
-use opening::{Entry, Opened};
+use opening::{Blob, Entry, Opened};
 use questions::{Settings, Study};
+use std::cell::OnceCell;
 use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,8 +16,6 @@ use std::time::{Duration, Instant};
 
 /// Modules that are listed to choose from.
 const MOST_NAMES: usize = 20;
-/// A compressed file may not grow beyond this many bytes.
-const MOST_BYTES: u64 = 2 << 30;
 
 /// The module and how to take it: the same for all commands that work on one.
 #[derive(Args)]
@@ -44,6 +43,15 @@ pub(crate) struct ModuleArguments {
     /// Run copy insertion first: for modules as they are before it
     #[arg(long)]
     insert_copies: bool,
+    /// What the folder or the archive holds, read once.
+    #[arg(skip)]
+    opened: OnceCell<Option<Opened>>,
+    /// What standard input or a pipe gave, which can be read once only.
+    #[arg(skip)]
+    stream: OnceCell<Vec<u8>>,
+    /// The option that says which module is meant, if it is not `--module`.
+    #[arg(skip)]
+    pick_option: Option<&'static str>,
 }
 
 /// An alignment on the command line.
@@ -86,18 +94,17 @@ pub(crate) struct Input {
     pub(crate) assignment: Option<String>,
 }
 
-/// Is the file an archive, perhaps gzipped?
-fn is_archive(path: &Path) -> std::io::Result<bool> {
+/// Do the bytes begin an archive, perhaps a gzipped one?
+fn is_archive(bytes: &[u8]) -> bool {
     use opening::Wrapping;
-    let mut head = Vec::new();
-    std::fs::File::open(path)?.take(1024).read_to_end(&mut head)?;
+    let mut head = bytes[..bytes.len().min(1024)].to_vec();
     if opening::wrapping(&head) == Some(Wrapping::Gzip) {
         let mut inner = Vec::new();
         // What is damaged is told when it is read whole.
         _ = MultiGzDecoder::new(&head[..]).take(512).read_to_end(&mut inner);
         head = inner;
     }
-    Ok(matches!(opening::wrapping(&head), Some(Wrapping::Zip | Wrapping::Tar)))
+    matches!(opening::wrapping(&head), Some(Wrapping::Zip | Wrapping::Tar))
 }
 
 /// A module with everything that is true of it.
@@ -110,26 +117,32 @@ pub(crate) struct Program {
 
 /// Reads a file, or standard input for `-`, and unpacks it if it is gzipped.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    let fail = |e: std::io::Error| Failure(format!("{}: {e}", path.display()));
-    let mut bytes = Vec::new();
-    if path.as_os_str() == "-" {
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(fail)?;
-    } else {
-        bytes = std::fs::read(path).map_err(fail)?;
-    }
+    unpacked(path, files::bytes(path)?)
+}
+
+/// The bytes of a file as they are, or unpacked if they are gzipped.
+fn unpacked(path: &Path, mut bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
     if bytes.starts_with(&[0x1f, 0x8b]) {
+        let limits = opening::Limits::default();
+        let by_ratio = (bytes.len() as u64).saturating_mul(limits.ratio).max(limits.always);
+        let most = by_ratio.min(limits.bytes);
         let mut unpacked = Vec::new();
-        if let Err(e) = MultiGzDecoder::new(&bytes[..]).take(MOST_BYTES + 1).read_to_end(&mut unpacked) {
+        if let Err(e) = MultiGzDecoder::new(&bytes[..]).take(most + 1).read_to_end(&mut unpacked) {
             return Err(Failure(format!(
                 "{}: damaged behind the first {} bytes that were unpacked ({e}), expected a whole gzip file",
                 path.display(),
                 unpacked.len()
             )));
         }
-        if unpacked.len() as u64 > MOST_BYTES {
+        if unpacked.len() as u64 > most {
             return Err(Failure(format!(
-                "{}: more than {MOST_BYTES} bytes unpacked, expected fewer",
-                path.display()
+                "{}: unpacks to more than {most} bytes, {}, expected fewer",
+                path.display(),
+                if by_ratio < limits.bytes {
+                    format!("{} times its size", limits.ratio)
+                } else {
+                    "the most that is taken".to_owned()
+                }
             )));
         }
         bytes = unpacked;
@@ -163,6 +176,9 @@ impl ModuleArguments {
             alignment,
             no_schedule: false,
             insert_copies: false,
+            opened: OnceCell::new(),
+            stream: OnceCell::new(),
+            pick_option: None,
         }
     }
 
@@ -170,6 +186,32 @@ impl ModuleArguments {
     pub(crate) fn of(mut self, pick: Option<String>) -> Self {
         self.pick = pick;
         self
+    }
+
+    /// The option by which this command says which module is meant, in place of `--module`.
+    pub(crate) fn by(mut self, option: &'static str) -> Self {
+        self.pick_option = Some(option);
+        self
+    }
+
+    /// What standard input or a pipe gave; `None` of a file.
+    fn stream(&self) -> Result<Option<&Vec<u8>>, Failure> {
+        if self.stream.get().is_none() {
+            if !files::is_stream(&self.module)? {
+                return Ok(None);
+            }
+            let bytes = files::bytes(&self.module)?;
+            return Ok(Some(self.stream.get_or_init(|| bytes)));
+        }
+        Ok(self.stream.get())
+    }
+
+    /// The bytes of the file that is named, unpacked if it is gzipped.
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, Failure> {
+        match self.stream()? {
+            Some(bytes) => unpacked(&self.module, bytes.clone()),
+            None => read_bytes(&self.module),
+        }
     }
 
     /// The alignment that is to hold for everything.
@@ -184,28 +226,30 @@ impl ModuleArguments {
 
     /// Is it a folder or an archive rather than one file?
     pub(crate) fn is_folder(&self) -> Result<bool, Failure> {
-        if self.module.as_os_str() == "-" {
-            return Ok(false);
+        if let Some(bytes) = self.stream()? {
+            return Ok(is_archive(bytes));
         }
         let fail = |e: std::io::Error| Failure(format!("{}: {e}", self.module.display()));
-        Ok(std::fs::metadata(&self.module).map_err(fail)?.is_dir()
-            || is_archive(&self.module).map_err(fail)?)
+        if std::fs::metadata(&self.module).map_err(fail)?.is_dir() {
+            return Ok(true);
+        }
+        let mut head = Vec::new();
+        let file = std::fs::File::open(&self.module).map_err(fail)?;
+        file.take(1024).read_to_end(&mut head).map_err(fail)?;
+        Ok(is_archive(&head))
     }
 
     /// Is it a dump with XLA's own assignment: a folder, an archive, or one of the four files?
     pub(crate) fn is_dump(&self) -> Result<bool, Failure> {
         let Some(opened) = self.folder()? else { return Ok(self.beside()?.is_some()) };
-        let entry = &opened.modules[self.picked(&opened)?];
+        let entry = &opened.modules[self.picked(opened)?];
         Ok(!entry.dumps.is_empty())
     }
 
     /// Bytes of main memory that there were when the module did not fit, if an error beside it in its folder says so.
     pub(crate) fn limit(&self) -> Result<Option<u64>, Failure> {
-        if !self.is_folder()? {
-            return Ok(None);
-        }
-        let opened = opening::open(files::read(&self.module)?, &opening::Limits::default());
-        Ok(opened.limit_of(self.picked(&opened)?))
+        let Some(opened) = self.folder()? else { return Ok(None) };
+        Ok(opened.limit_of(self.picked(opened)?))
     }
 
     /// The file.
@@ -221,9 +265,9 @@ impl ModuleArguments {
     /// The bytes of the module: of a file, or of the module in a folder or an archive that is meant.
     pub(crate) fn input(&self) -> Result<Input, Failure> {
         let Some(opened) = self.folder()? else {
-            return Ok(Input { bytes: read_bytes(&self.module)?, proto: None, assignment: None });
+            return Ok(Input { bytes: self.bytes()?, proto: None, assignment: None });
         };
-        let entry = &opened.modules[self.picked(&opened)?];
+        let entry = &opened.modules[self.picked(opened)?];
         let bytes_of = |i: usize| opened.files[i].bytes.clone();
         let has_assignment =
             |i: &&usize| matches!(opened.files[**i].kind, opening::Kind::Dump(s) if s.assignment);
@@ -243,16 +287,35 @@ impl ModuleArguments {
         }
     }
 
-    /// What the folder or the archive holds, if it is one.
-    fn folder(&self) -> Result<Option<Opened>, Failure> {
-        if !self.is_folder()? {
-            return Ok(None);
+    /// What the folder or the archive holds, if it is one. It is read, and what is wrong with it said, once.
+    fn folder(&self) -> Result<Option<&Opened>, Failure> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened.as_ref());
         }
-        let opened = opening::open(files::read(&self.module)?, &opening::Limits::default());
-        for r in opened.remarks.iter().filter(|r| r.severity == Severity::Error) {
-            eprintln!("{r}");
-        }
-        Ok(Some(opened))
+        let opened = if self.is_folder()? {
+            let blobs = match self.stream()? {
+                Some(bytes) => vec![Blob::new("-", bytes.clone())],
+                None => files::read(&self.module)?,
+            };
+            let opened = opening::open(blobs, &opening::Limits::default());
+            for r in opened.remarks.iter().filter(|r| r.severity == Severity::Error) {
+                eprintln!("{r}");
+            }
+            Some(opened)
+        } else {
+            None
+        };
+        Ok(self.opened.get_or_init(|| opened).as_ref())
+    }
+
+    /// What remarks on the module's text begin with: its file, in a folder with the folder before it.
+    fn source(&self) -> PathBuf {
+        let file = || {
+            let opened = self.opened.get()?.as_ref()?;
+            let entry = &opened.modules[self.picked(opened).ok()?];
+            Some(self.module.join(&opened.files[entry.hlo.or(entry.proto)?].name))
+        };
+        file().unwrap_or_else(|| self.module.clone())
     }
 
     /// Which of the modules of a folder is meant.
@@ -299,7 +362,10 @@ impl ModuleArguments {
                 .take(MOST_NAMES)
                 .map(|i| {
                     let e = &opened.modules[*i];
-                    let folder = if e.folder.is_empty() { String::new() } else { format!("{}/", e.folder) };
+                    let folder = match opened.short_folder(e) {
+                        "" => String::new(),
+                        folder => format!("{folder}/"),
+                    };
                     let number = if has_numbers { "-".to_owned() } else { (i + 1).to_string() };
                     let file = e.hlo.or(e.proto).or(e.dumps.first().copied()).filter(|_| is_twin(e));
                     let file = file.map(|f| &opened.files[f].name);
@@ -326,9 +392,10 @@ impl ModuleArguments {
                 names(&(0..opened.modules.len()).collect::<Vec<_>>())
             ))),
             _ => Err(Failure(format!(
-                "{}: {} modules, expected --module with the number{} of one: {}",
+                "{}: {} modules, expected {} with the number{} of one: {}",
                 self.module.display(),
                 all.len(),
+                self.pick_option.unwrap_or("--module"),
                 if has_numbers { "" } else { " or the file" },
                 names(&all)
             ))),
@@ -350,14 +417,21 @@ impl ModuleArguments {
     }
 
     fn study_of(&self, assignment: &AssignmentArguments, ours: bool) -> Result<Study, Failure> {
+        let beside;
         let opened = match self.folder()? {
             Some(opened) => Some(opened),
-            None => self.beside()?,
+            None => {
+                beside = self.beside()?;
+                beside.as_ref()
+            }
         };
         let is_plain =
             !self.no_schedule && !self.insert_copies && self.tpu.is_none() && self.orders.is_none();
         if let Some(opened) = opened.filter(|_| is_plain) {
-            let loaded = opened.load(self.picked(&opened)?);
+            let loaded = opened.load(self.picked(opened)?);
+            if loaded.module.is_none() && loaded.dump.assignment.is_none() {
+                refuse(&loaded)?;
+            }
             for r in loaded.remarks.iter().filter(|r| r.severity == Severity::Error) {
                 eprintln!("{r}");
             }
@@ -385,32 +459,37 @@ impl ModuleArguments {
     /// The files of the module, as a page opens them: of a folder or an archive those that belong to it, of a dump those
     /// beside it that do. A module that cannot be read is no error if XLA's own assignment can.
     pub(crate) fn files(&self) -> Result<Vec<opening::Blob>, Failure> {
+        let own;
         let opened = match self.folder()? {
             Some(opened) => opened,
-            None => match self.beside()? {
-                Some(opened) => opened,
-                None => opening::open(files::read(&self.module)?, &opening::Limits::default()),
-            },
+            None => {
+                own = match self.beside()? {
+                    Some(opened) => opened,
+                    None => opening::open(
+                        vec![Blob::new(self.module.display().to_string(), self.bytes()?)],
+                        &opening::Limits::default(),
+                    ),
+                };
+                &own
+            }
         };
-        let picked = self.picked(&opened)?;
+        let picked = self.picked(opened)?;
         let loaded = opened.load(picked);
-        let errors: Vec<_> = loaded.remarks.iter().filter(|r| r.severity == Severity::Error).collect();
-        if loaded.module.is_none() && loaded.dump.assignment.is_none() && !errors.is_empty() {
-            let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            return Err(Failure(lines.join("\n")));
+        if loaded.module.is_none() && loaded.dump.assignment.is_none() {
+            refuse(&loaded)?;
         }
-        for r in errors {
+        for r in loaded.remarks.iter().filter(|r| r.severity == Severity::Error) {
             eprintln!("{r}");
         }
         for f in &loaded.findings {
             eprintln!("{}: {}", self.module.display(), f.words());
         }
-        Ok(report::files(&opened, picked))
+        Ok(report::files(opened, picked))
     }
 
     /// If the file is one of the four about an assignment, it and those beside it that are of the same module.
     fn beside(&self) -> Result<Option<Opened>, Failure> {
-        if self.module.as_os_str() == "-" {
+        if self.stream()?.is_some() {
             return Ok(None);
         }
         let bytes = read_bytes(&self.module)?;
@@ -444,10 +523,11 @@ impl ModuleArguments {
         let read = if is_proto(bytes) { hlo::read_proto(bytes) } else { hlo::read_bytes(bytes) };
         let (errors, warnings): (Vec<_>, Vec<_>) =
             read.diagnostics.into_iter().partition(|d| d.severity == Severity::Error);
-        eprint!("{}", in_words(&self.module, &warnings));
+        let source = self.source();
+        eprint!("{}", in_words(&source, &warnings));
         match read.module {
             Some(module) if errors.is_empty() => Ok(module),
-            _ => Err(Failure(in_words(&self.module, &errors))),
+            _ => Err(Failure(in_words(&source, &errors))),
         }
     }
 
@@ -535,8 +615,15 @@ impl ModuleArguments {
             let at = module.location(module.instruction(i).text.start);
             (at.line, at.column)
         });
-        Failure(format!("{}:{line}:{column}: {what}", self.module.display()))
+        Failure(format!("{}:{line}:{column}: {what}", self.source().display()))
     }
+}
+
+/// What cannot be read of a module, if anything is wrong with it.
+fn refuse(loaded: &opening::Loaded) -> Result<(), Failure> {
+    let errors = loaded.remarks.iter().filter(|r| r.severity == Severity::Error);
+    let lines: Vec<String> = errors.map(ToString::to_string).collect();
+    if lines.is_empty() { Ok(()) } else { Err(Failure(lines.join("\n"))) }
 }
 
 impl ModuleArguments {

@@ -22,7 +22,7 @@ impl Side {
     /// Reads it.
     pub(crate) fn read(module: &ModuleArguments, arguments: &AssignmentArguments) -> Result<Self, Failure> {
         let path = module.path();
-        let bytes = read_bytes(path)?;
+        let bytes = module.bytes()?;
         let text = String::from_utf8_lossy(&bytes);
         if dumps::read::is_buffer_assignment(&text) {
             return Self::of_dump(path, &text);

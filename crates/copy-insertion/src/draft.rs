@@ -36,6 +36,8 @@ pub(crate) struct Draft {
     spared: Vec<ComputationId>,
     /// Instructions whose readers have changed since this was emptied last.
     pub(crate) touched: Vec<InstructionId>,
+    /// What nobody read from the start and what is to stay all the same.
+    unread: FxHashSet<InstructionId>,
 }
 
 /// Hands out names as XLA does: the opcode, made unique with the smallest number that was never taken (11.1.1).
@@ -95,6 +97,7 @@ impl Draft {
             spare_callees: false,
             spared: Vec::new(),
             touched: Vec::new(),
+            unread: FxHashSet::default(),
             module,
         };
         for id in draft.module.instruction_ids() {
@@ -109,6 +112,17 @@ impl Draft {
             draft.attach(id);
         }
         draft
+    }
+
+    /// From now on what nobody reads stays.
+    pub(crate) fn keep_unread(&mut self) {
+        let is_unread = |i: &InstructionId| self.users(*i).is_empty() && !self.module.is_root(*i);
+        self.unread = self.module.instruction_ids().filter(is_unread).collect();
+    }
+
+    /// Is it to stay though nobody reads it?
+    pub(crate) fn is_kept(&self, id: InstructionId) -> bool {
+        self.unread.contains(&id)
     }
 
     /// Enters an instruction with what it reads.
@@ -442,6 +456,7 @@ impl Draft {
             && self.users(id).is_empty()
             && !self.module.is_root(id)
             && self.opcode(id) != Opcode::Parameter
+            && !self.is_kept(id)
             && !effects.of(self, id)
     }
 

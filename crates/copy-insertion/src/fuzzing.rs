@@ -18,7 +18,7 @@ pub fn copies_of_anything(bytes: &[u8]) {
     let orders = guess_orders(&module, &target);
     for region_analysis in [RegionAnalysis::Never, RegionAnalysis::Always] {
         for stop_after in [Stage::Added, Stage::Removed, Stage::Special, Stage::After] {
-            let options = Options { region_analysis, stop_after };
+            let options = Options { region_analysis, stop_after, ..Options::default() };
             let outcome = match insert_copies(&module, &orders, &target, options) {
                 Ok(outcome) => outcome,
                 Err(e) => {

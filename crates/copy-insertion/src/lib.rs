@@ -108,6 +108,9 @@ pub struct Options {
     pub region_analysis: RegionAnalysis,
     /// After which phase to stop.
     pub stop_after: Stage,
+    /// Leave what nobody reads where it is. XLA's pass clears it away (11.4), which a module that is past its later passes
+    /// may not want: transfers ahead of the next program are read by none.
+    pub keep_unread: bool,
 }
 
 /// Why the pass cannot run.
@@ -231,6 +234,9 @@ pub fn insert_copies(
     check_flattened(module, &facts)?;
 
     let mut draft = Draft::new(module, orders, target);
+    if options.keep_unread {
+        draft.keep_unread();
+    }
     let mut made = given(&draft);
     let mut removal = remove::Removal::default();
     add::add_copies(&mut draft, &mut made)?;

@@ -16,7 +16,7 @@ fn compare(folder: &str, exact: bool, excepted: &[&str]) {
         let before = module(&case, "before");
         let known = known_names(&before);
         for (stage, stop_after) in STAGES {
-            let options = Options { region_analysis: analysis_of(folder), stop_after };
+            let options = Options { region_analysis: analysis_of(folder), stop_after, ..Options::default() };
             let ours = prints(&run(&case, &before, exact, options).module, &known);
             if ours != prints(&module(&case, stage), &known) {
                 wrong.push(format!("{name}/{stage}"));
@@ -61,7 +61,11 @@ fn each_copy_of_a_finished_module_has_its_story() {
             let after = module(&case, "after");
             let (_, target) = orders(&case, &after, false);
             let guessed = copy_insertion::guess_orders(&after, &target);
-            let options = Options { region_analysis: analysis_of(folder), stop_after: Stage::After };
+            let options = Options {
+                region_analysis: analysis_of(folder),
+                stop_after: Stage::After,
+                ..Options::default()
+            };
             let told = retrace(&after, &guessed, &target, options).expect("it runs");
             let history = &told.outcome.history;
             let names: BTreeSet<&str> = told

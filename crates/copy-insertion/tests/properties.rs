@@ -22,7 +22,11 @@ fn no_value_is_lost() {
     for folder in ["plain", "regions"] {
         for case in cases(folder) {
             let before = module(&case, "before");
-            let options = Options { region_analysis: analysis_of(folder), stop_after: Stage::After };
+            let options = Options {
+                region_analysis: analysis_of(folder),
+                stop_after: Stage::After,
+                ..Options::default()
+            };
             let outcome = run(&case, &before, true, options);
             let module = hlo::read_owned(hlo::print(&outcome.module)).complete().expect("a module");
             let target = analysis::Target::new(analysis::Backend::Cpu);
@@ -60,7 +64,11 @@ fn stories_are_complete() {
     for folder in ["plain", "regions"] {
         for case in cases(folder) {
             let before = module(&case, "before");
-            let options = Options { region_analysis: analysis_of(folder), stop_after: Stage::After };
+            let options = Options {
+                region_analysis: analysis_of(folder),
+                stop_after: Stage::After,
+                ..Options::default()
+            };
             let outcome = run(&case, &before, true, options);
             let module = &outcome.module;
             let is_fused = |c| {
@@ -101,7 +109,11 @@ fn stories_are_complete() {
 fn a_second_time_gives_the_same() {
     for case in cases("regions").into_iter().take(12) {
         let before = module(&case, "before");
-        let options = Options { region_analysis: analysis_of("regions"), stop_after: Stage::After };
+        let options = Options {
+            region_analysis: analysis_of("regions"),
+            stop_after: Stage::After,
+            ..Options::default()
+        };
         let [a, b] = [run(&case, &before, true, options), run(&case, &before, true, options)];
         assert_eq!(hlo::print(&a.module), hlo::print(&b.module));
         assert_eq!(a.copies, b.copies);

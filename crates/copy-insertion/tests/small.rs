@@ -20,7 +20,7 @@ fn parse(text: &str) -> (Module, Orders, Target) {
 
 fn outcome(text: &str, region_analysis: RegionAnalysis) -> Outcome {
     let (module, orders, target) = parse(text);
-    let options = Options { region_analysis, stop_after: Stage::After };
+    let options = Options { region_analysis, stop_after: Stage::After, ..Options::default() };
     insert_copies(&module, &orders, &target, options).expect("copies")
 }
 

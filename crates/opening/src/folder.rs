@@ -352,6 +352,23 @@ impl Opened {
         }
     }
 
+    /// A module's folder without what the folders of all modules begin with. Together with the number it still tells modules
+    /// apart.
+    #[must_use]
+    pub fn short_folder<'e>(&self, entry: &'e Entry) -> &'e str {
+        let mut common: Option<Vec<&str>> = None;
+        for e in &self.modules {
+            let parts: Vec<&str> = e.folder.split('/').collect();
+            let same = common
+                .as_ref()
+                .map_or(parts.len(), |c| c.iter().zip(&parts).take_while(|(a, b)| a == b).count());
+            common = Some(parts[..same].to_vec());
+        }
+        let skipped = common.unwrap_or_default().len();
+        let at = entry.folder.split('/').take(skipped).map(|p| p.len() + 1).sum::<usize>();
+        entry.folder.get(at..).unwrap_or("")
+    }
+
     /// The out-of-memory errors about a module: those that name it, or name none where it is the only module.
     pub fn errors_of(&self, module: usize) -> impl Iterator<Item = &(usize, OutOfMemory)> {
         let name = self.modules.get(module).map(|e| e.name.as_str());

@@ -38,11 +38,12 @@ const ENDS: [&str; 18] = [
     ".html",
 ];
 
-/// Takes a name apart.
+/// Takes a name apart. Whether it ends in `.gz` makes no difference.
 #[must_use]
 pub fn dump_name(path: &str) -> DumpName {
     let path = path.replace('\\', "/");
     let (folder, file) = path.rsplit_once('/').map_or(("", path.as_str()), |(folder, file)| (folder, file));
+    let file = file.strip_suffix(".gz").unwrap_or(file);
     let stem = ENDS.iter().find_map(|e| file.strip_suffix(e)).unwrap_or(file);
     let mut out = DumpName { folder: folder.to_owned(), ..DumpName::default() };
     let (before, rest) = match numbered(stem) {

@@ -155,10 +155,16 @@ impl Unpacked {
 
     fn gzip(&mut self, blob: &Blob, limits: &Limits, found: &mut Vec<Blob>) {
         let packed = blob.bytes.len() as u64;
+        let said = self.remarks.len();
         let Some(bytes) = self.read_all(&blob.name, packed, MultiGzDecoder::new(&blob.bytes[..]), limits)
         else {
             return;
         };
+        if self.remarks.len() > said {
+            // Under its own name: what is wrong with a part of it is wrong with this file, not with one that is nowhere.
+            found.push(Blob { name: blob.name.clone(), bytes });
+            return;
+        }
         // The ending tells how it was packed and nothing else.
         let without = |end: &str| {
             let at = blob.name.len().checked_sub(end.len())?;

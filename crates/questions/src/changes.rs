@@ -490,7 +490,7 @@ pub fn apply(program: &Program, change: &Change) -> Option<Module> {
                 donate(&mut module, *parameter, index, output);
             }
         }
-        Change::DropOutput { output } => drop_output(&mut module, *output)?,
+        Change::DropOutput { output } => drop_output(&mut module, *output).ok()?,
         Change::Later(ids) => {
             for id in ids.iter().rev() {
                 later(&mut module, *id)?;
@@ -558,21 +558,40 @@ pub(crate) fn set_header(module: &mut Module, name: &str, value: &str) {
     }
 }
 
-pub(crate) fn drop_output(module: &mut Module, element: u32) -> Option<()> {
+/// Leaves an element of the result out; in a sentence why that cannot be.
+pub(crate) fn drop_output(module: &mut Module, element: u32) -> Result<(), String> {
     let root = module.root(module.entry);
+    let Shape::Tuple(mut elements) = module.shapes.get(module.instruction(root).shape).clone() else {
+        return Err(
+            "The program returns one array and no tuple: there is no part of it to leave out.".to_owned()
+        );
+    };
+    if element as usize >= elements.len() {
+        return Err(format!(
+            "There is no output {{{element}}}: the program returns {}, numbered from 0.",
+            elements.len()
+        ));
+    }
+    if elements.len() == 1 {
+        return Err("It is the only output: a program that returns nothing computes nothing.".to_owned());
+    }
     if module.instruction(root).opcode != Opcode::Tuple {
-        return None;
+        return Err(format!(
+            "The result is made whole by a {}, not put together of its parts: none of them can be left out.",
+            module.str(module.instruction(root).opcode_name)
+        ));
+    }
+    if let Some(a) = module.input_output_alias.iter().find(|a| a.output.0.first() == Some(&element)) {
+        let place = if a.parameter_index.is_root() { String::new() } else { a.parameter_index.to_string() };
+        return Err(format!(
+            "Argument {}{place} is donated to output {}, which would be gone; take the donation back first.",
+            a.parameter, a.output
+        ));
     }
     let mut operands = module.operands(root).to_vec();
-    if operands.len() < 2 || element as usize >= operands.len() {
-        return None;
-    }
-    let Shape::Tuple(mut elements) = module.shapes.get(module.instruction(root).shape).clone() else {
-        return None;
-    };
     let dropped = operands.remove(element as usize);
     elements.remove(element as usize);
-    let shape = module.shapes.intern_tuple(&elements).ok()?;
+    let shape = module.shapes.intern_tuple(&elements).map_err(|e| e.to_string())?;
     module.set_operands(root, &operands);
     module.set_shape(root, shape);
     for a in &mut module.input_output_alias {
@@ -580,8 +599,6 @@ pub(crate) fn drop_output(module: &mut Module, element: u32) -> Option<()> {
             && *first > element
         {
             *first -= 1;
-        } else if a.output.0.first() == Some(&element) {
-            return None;
         }
     }
     let aliases = std::mem::take(&mut module.input_output_alias);
@@ -590,7 +607,7 @@ pub(crate) fn drop_output(module: &mut Module, element: u32) -> Option<()> {
         donate(module, a.parameter, &a.parameter_index, &a.output);
     }
     remove_unread(module, dropped);
-    Some(())
+    Ok(())
 }
 
 fn drop_headers(module: &mut Module, names: &[&str]) {

@@ -207,6 +207,7 @@ impl Edit {
                 let ids: Vec<InstructionId> =
                     names.iter().map(|n| find(&module, n)).collect::<Result<_, _>>()?;
                 for id in ids.iter().rev() {
+                    room(program, *id)?;
                     later(&mut module, *id).ok_or_else(|| {
                         format!("Nothing in its computation waits for {}.", cut(module.name_of(*id)))
                     })?;
@@ -216,6 +217,7 @@ impl Edit {
             }
             Edit::Sooner { name } => {
                 let id = find(&module, name)?;
+                room(program, id)?;
                 sooner(&mut module, id).ok_or_else(|| format!("{} cannot be moved.", cut(name)))?;
                 format!("{} runs as soon as it can", cut(name))
             }
@@ -284,12 +286,13 @@ impl Edit {
                     return Err(format!("{} is not donated.", argument(*parameter, at)));
                 }
                 write_aliases(&mut module);
-                module = with_copies(&module, &program.facts.target)?;
+                let (with, _) = with_copies(&module, &program.facts.target)?;
+                module = with;
                 format!("{} is not donated", argument(*parameter, at))
             }
             Edit::DropOutput { output } => {
                 drop_output(&mut module, *output)
-                    .ok_or_else(|| format!("Output {{{output}}} cannot be left out."))?;
+                    .map_err(|why| format!("Output {{{output}}} cannot be left out. {why}"))?;
                 format!("output {{{output}}} is not returned")
             }
             Edit::DropCopy { name } => {
@@ -320,11 +323,9 @@ impl Edit {
                 format!("{count} copies are left out")
             }
             Edit::InsertCopies => {
-                let count = |m: &Module| m.instructions.iter().filter(|i| i.opcode == Opcode::Copy).count();
-                let with = with_copies(&module, &program.facts.target)?;
-                let more = count(&with) as i64 - count(&module) as i64;
+                let (with, words) = with_copies(&module, &program.facts.target)?;
                 module = with;
-                format!("copy insertion runs: {more:+} copies")
+                words
             }
         };
         // Printed and read again, so that nothing of the old module is left over.
@@ -375,12 +376,75 @@ fn write_aliases(module: &mut Module) {
     }
 }
 
-/// The module with the copies that it needs.
-fn with_copies(module: &Module, target: &Target) -> Result<Module, String> {
+/// The module with the copies that it needs, and what that has changed in words. What nobody reads stays: the pass would
+/// clear it away, and what that saves would look like the copies' doing.
+fn with_copies(module: &Module, target: &Target) -> Result<(Module, String), String> {
     let orders = Orders::guess(module, target);
-    let made = copy_insertion::insert_copies(module, &orders, target, copy_insertion::Options::default())
-        .map_err(|e| e.describe(module))?;
-    Ok(in_schedule(module, made))
+    let options = copy_insertion::Options { keep_unread: true, ..copy_insertion::Options::default() };
+    let made =
+        copy_insertion::insert_copies(module, &orders, target, options).map_err(|e| e.describe(module))?;
+    let stands_for: HashSet<String> = made
+        .copies
+        .iter()
+        .filter(|c| c.stands_as.is_some())
+        .filter_map(|c| Some(module.name_of(*c.in_place_of.first()?).to_owned()))
+        .collect();
+    let with = in_schedule(module, made);
+    let words = copies_in_words(module, &with, &stands_for);
+    Ok((with, words))
+}
+
+/// What copy insertion has put in, made anew and taken away. A copy that stands in for one of the module's has its name,
+/// which is in `stands_for`.
+fn copies_in_words(before: &Module, after: &Module, stands_for: &HashSet<String>) -> String {
+    let standing = |m: &Module| -> HashMap<String, InstructionId> {
+        let all = m.computations.iter().flat_map(|c| &c.instructions);
+        all.map(|i| (m.name_of(*i).to_owned(), *i)).collect()
+    };
+    let (had, has) = (standing(before), standing(after));
+    let is_copy = |m: &Module, i: InstructionId| m.instruction(i).opcode == Opcode::Copy;
+    let source = |m: &Module, i: InstructionId| m.operands(i).first().map(|o| m.name_of(*o).to_owned());
+    // The names of one module that are wanted, in its order.
+    let named = |m: &Module, wanted: &dyn Fn(&str, InstructionId) -> bool| -> Vec<String> {
+        let all = m.computations.iter().flat_map(|c| &c.instructions);
+        all.filter(|i| wanted(m.name_of(**i), **i)).map(|i| cut(m.name_of(*i))).collect()
+    };
+    let copies = |names: &[String]| {
+        let noun = if names.len() == 1 { "copy" } else { "copies" };
+        format!("{} {noun} ({})", names.len(), list(names, 3))
+    };
+    let mut parts = Vec::new();
+    let put_in = named(after, &|name, i| is_copy(after, i) && !had.contains_key(name));
+    if !put_in.is_empty() {
+        parts.push(format!("puts in {}", copies(&put_in)));
+    }
+    let gone = named(before, &|name, i| is_copy(before, i) && !has.contains_key(name));
+    if !gone.is_empty() {
+        parts.push(format!("takes away {} of the module's that it finds needless", copies(&gone)));
+    }
+    let renewed = named(after, &|name, i| {
+        let old = had.get(name).filter(|_| is_copy(after, i) && stands_for.contains(name));
+        old.is_some_and(|old| source(before, *old) != source(after, i))
+    });
+    if !renewed.is_empty() {
+        parts.push(format!("puts {} of the module's anew, to copy something else", copies(&renewed)));
+    }
+    // Tuples and their elements take no memory worth a word.
+    let is_plumbing = |i: InstructionId| {
+        matches!(before.instruction(i).opcode, Opcode::Tuple | Opcode::GetTupleElement | Opcode::Bitcast)
+    };
+    let cleared = named(before, &|name, i| !is_copy(before, i) && !is_plumbing(i) && !has.contains_key(name));
+    if !cleared.is_empty() {
+        parts.push(format!("clears away what nobody reads then: {}", list(&cleared, 3)));
+    }
+    if !parts.is_empty() {
+        return format!("copy insertion {}", parts.join("; "));
+    }
+    match named(after, &|_, i| is_copy(after, i)).len() {
+        0 => "copy insertion finds no copy to put in".to_owned(),
+        1 => "copy insertion finds nothing to change: the copy that is there stays".to_owned(),
+        n => format!("copy insertion finds nothing to change: the {n} copies that are there stay"),
+    }
 }
 
 /// The pass leaves a module without a schedule. Here the one that the module had stays: each instruction keeps its place, a

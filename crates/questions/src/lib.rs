@@ -20,6 +20,7 @@
 //! | the least program that shows a refused sharing | [`reduce()`] |
 //! | what would help most | [`advise`] |
 //! | what does an edit made by hand come to, and is it sound | [`try_edits`], [`room`] |
+//! | what grows with the square of a sequence's length | [`growing`] |
 //! | what stands out, in sentences | [`notes()`] |
 //! | the numbers of `memory_analysis` | [`numbers`], [`cautions`] |
 
@@ -39,6 +40,7 @@ mod peak;
 mod reduce;
 mod rerun;
 mod smallest;
+mod square;
 mod stacks;
 mod study;
 mod trying;
@@ -58,6 +60,7 @@ pub use peak::{Group, Owner, Peak, Slot, SpacePeak, Sum, groups, peak, slots_at,
 pub use reduce::{ReduceError, Reduced, reduce};
 pub use rerun::{Moved, Rerun, rerun};
 pub use smallest::{Repacked, Smallest, SmallestSearch, repacked};
+pub use square::{Growing, RepeatedDimension, growing, repeated};
 pub use stacks::{Span, Stack, spans, stack};
 pub use study::{Program, Role, Row, Settings, Slab, Source, Study, StudyError, unpadded_of_text};
 pub use trying::{Baseline, Sizes, Soundness, Tried, baseline, check_study, try_edits};

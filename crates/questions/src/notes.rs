@@ -9,6 +9,7 @@ use crate::limits::{device_words, is_tpu, tpu_alive, tpu_temp};
 use crate::origin::Phase;
 use crate::padding::padding;
 use crate::peak::{Peak, SpacePeak, groups};
+use crate::square::growing;
 use crate::stacks::{spans, stack};
 use crate::study::{Program, Role, Study};
 use analysis::Backend;
@@ -32,6 +33,9 @@ pub struct Note {
     pub instructions: Vec<InstructionId>,
 }
 
+/// The memory space of the host.
+const HOST: u32 = 5;
+
 /// Smaller things are not worth a note, unless they are a hundredth of the whole.
 const WORTH: u64 = 64 << 10;
 
@@ -42,6 +46,7 @@ pub fn notes(study: &Study, peak: &Peak) -> Vec<Note> {
     let least = (peak.total / 100).min(WORTH);
     for space in &peak.spaces {
         alike(study, space, &mut out);
+        squares(study, space, least, &mut out);
         kept(study, space, least, &mut out);
     }
     let table = donation(study);
@@ -156,8 +161,33 @@ fn alike(study: &Study, space: &SpacePeak, out: &mut Vec<Note>) {
     }
 }
 
-fn short(shape: &str) -> &str {
+pub(crate) fn short(shape: &str) -> &str {
     shape.split('{').next().unwrap_or(shape)
+}
+
+/// What grows with the square of one dimension.
+fn squares(study: &Study, space: &SpacePeak, least: u64, out: &mut Vec<Note>) {
+    for g in growing(study, space) {
+        if g.bytes < least || g.bytes.saturating_mul(20) < space.live {
+            continue;
+        }
+        let d = g.dimension;
+        let one = g.rows.len() == 1;
+        let words = format!(
+            "{} at the peak of memory space {} {} {} ({}): {} of {}. If they are one quantity, such as the length of a sequence in attention scores, {} with {}: twice the length takes {} times the bytes. That is a guess from shapes alone.",
+            count(g.rows.len(), "value", "values"),
+            space.color,
+            if one { "has" } else { "have" },
+            d.words(),
+            list(&g.shapes, 3),
+            both(g.bytes),
+            both(space.live),
+            if one { "it grows" } else { "they grow" },
+            d.power(),
+            1u64.checked_shl(d.times).unwrap_or(u64::MAX)
+        );
+        out.push(Note { name: "square", bytes: g.bytes, words, rows: g.rows, instructions: Vec::new() });
+    }
 }
 
 /// Stacks, and what is forward, recomputed and backward.
@@ -590,7 +620,8 @@ fn of_program(study: &Study, peak: &Peak, all: &[Copy], out: &mut Vec<Note>) {
         let words = "There is no optimization barrier in this module. The CPU compiler takes barriers out before it copies and schedules: one that the program has is not honoured here.".to_owned();
         add("no-barriers", 0, words, Vec::new());
     }
-    if matches!(study.backend, Some(Backend::Tpu | Backend::Gpu)) && !peak.spaces.iter().any(|s| s.color == 5)
+    if matches!(study.backend, Some(Backend::Tpu | Backend::Gpu))
+        && !peak.spaces.iter().any(|s| s.color == HOST)
     {
         add(
             "nothing-offloaded",
@@ -643,6 +674,51 @@ fn of_program(study: &Study, peak: &Peak, all: &[Copy], out: &mut Vec<Note>) {
         }
     }
     carried(study, out);
+    mixed(study, out);
+}
+
+/// Fusions that read or write the host's memory and the device's at once.
+fn mixed(study: &Study, out: &mut Vec<Note>) {
+    let Some(program) = &study.program else { return };
+    let Program { module, facts, .. } = program;
+    if !study.slabs.iter().any(|s| s.color == HOST) {
+        return;
+    }
+    // Arrays only: a tuple's table of pointers is where its reader is.
+    let places = |id: InstructionId| {
+        let subs = module.shapes.subshapes(module.instruction(id).shape);
+        let arrays = (0u32..).zip(subs).filter(|(_, s)| module.shapes.is_array(s.shape)).map(|(sub, _)| sub);
+        let rows = arrays.filter_map(|sub| study.row_of(crate::hold::value_at(program, id, sub)?));
+        rows.map(|r| study.slab(&study.rows[r]).color == HOST).collect::<Vec<_>>()
+    };
+    for id in module.instruction_ids().filter(|i| module.instruction(*i).opcode == Opcode::Fusion) {
+        if facts.clock.time(id).is_none() {
+            continue;
+        }
+        let results = places(id);
+        let operands: Vec<bool> = module.operands(id).iter().flat_map(|o| places(*o)).collect();
+        let both_kinds = results.iter().chain(&operands);
+        if !(both_kinds.clone().any(|h| *h) && both_kinds.clone().any(|h| !*h)) {
+            continue;
+        }
+        let what = |all: &[bool]| match (all.iter().any(|h| *h), all.iter().any(|h| !*h)) {
+            (true, true) => "both",
+            (true, false) => "the host's",
+            _ => "the device's",
+        };
+        out.push(Note {
+            name: "mixed-spaces",
+            bytes: 0,
+            words: format!(
+                "{} works in the host's memory (space 5) and in the device's: it reads {} and writes {}.",
+                module.name_of(id),
+                what(&operands),
+                what(&results)
+            ),
+            rows: Vec::new(),
+            instructions: vec![id],
+        });
+    }
 }
 
 /// Arguments that loops carry without changing them.
@@ -715,6 +791,15 @@ pub fn gap(study: &Study, peak: &Peak, limit: u64, found: &Advised) -> Option<St
             both(most.bytes),
             both(space.live)
         );
+        if let Some(d) = growing(study, space).first().filter(|g| g.bytes.saturating_mul(2) >= space.live) {
+            _ = write!(
+                out,
+                " {} are of values with {}: if that is one quantity, such as the length of a sequence, they grow with {}.",
+                both(d.bytes),
+                d.dimension.words(),
+                d.dimension.power()
+            );
+        }
         let stacked = space.slots.iter().filter(|s| s.rows.iter().any(|r| stack(study, *r).is_some()));
         let stacked = crate::peak::sum(stacked.map(|s| s.size));
         if stacked.saturating_mul(10) >= space.live {

@@ -358,3 +358,37 @@ fn a_refusal_is_cut_down() {
     assert!(hlo::read(&small.text).complete().is_ok());
     assert!(reduce("a", "nobody").is_err_and(|e| e.to_string().contains("nobody")));
 }
+
+#[test]
+fn what_grows_with_a_square() {
+    let s = entry(
+        "",
+        "  x = f32[2,128,64]{2,1,0} parameter(0)
+  w = f32[64,64]{1,0} parameter(1)
+  scores = f32[2,128,128]{2,1,0} custom-call(x), custom_call_target=\"scores\"
+  weights = f32[2,128,128]{2,1,0} custom-call(scores), custom_call_target=\"softmax\"
+  v = f32[64,64]{1,0} custom-call(w), custom_call_target=\"v\"
+  ROOT r = f32[2,128,64]{2,1,0} custom-call(scores, weights, v), custom_call_target=\"out\"",
+    );
+    let peak = questions::peak(&s);
+    let found = questions::growing(&s, &peak.spaces[0]);
+    // The matrix has the shape of an argument: it is a weight.
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(
+        (found[0].dimension.size, found[0].dimension.times, found[0].bytes),
+        (128, 2, 2 * 2 * 128 * 128 * 4)
+    );
+    let notes = questions::notes(&s, &peak);
+    let note = notes.iter().find(|n| n.name == "square").expect("a note");
+    assert_eq!(
+        note.words,
+        "2 values at the peak of memory space 0 have two dimensions of 128 (f32[2,128,128]): 262,144 B (256.0 KiB) of 278,528 B (272.0 KiB). If they are one quantity, such as the length of a sequence in attention scores, they grow with its square: twice the length takes 4 times the bytes. That is a guess from shapes alone."
+    );
+    let of = |shape| questions::repeated(shape).map(|d| (d.size, d.times));
+    assert_eq!(of("f32[<=32,32,32]"), Some((32, 3)));
+    assert_eq!(of("f32[3,3,256,256]{3,2,1,0}"), Some((256, 2)));
+    assert_eq!(of("(f32[64,64], s32[])"), None);
+    assert_eq!(of("f32[3,3]"), None);
+    assert_eq!(of("f32[18446744073709551615,18446744073709551615]"), Some((u64::MAX, 2)));
+    assert_eq!(of("token[]"), None);
+}

@@ -258,7 +258,7 @@ fn where_no_copy_is_needed_copy_insertion_changes_nothing() {
   ROOT d = f32[4]{0} custom-call(a, c), custom_call_target=\"h\"",
     );
     let t = try_one(&s, Edit::InsertCopies);
-    assert_eq!(t.edits, ["copy insertion runs: +0 copies"]);
+    assert_eq!(t.edits, ["copy insertion finds no copy to put in"]);
     assert_eq!(t.study.sequence, s.sequence);
     assert_eq!((t.before, t.soundness), (t.after, Soundness::Right));
 }
@@ -403,4 +403,65 @@ fn a_kept_edit_of_another_version_is_refused() {
     }
     let text = serde_json::to_string(&Edit::DropRead { reader: "a".into(), operand: 1 }).expect("plain data");
     assert_eq!(text, r#"{"edit":"drop-read","reader":"a","operand":1}"#);
+}
+
+#[test]
+fn why_an_output_cannot_be_left_out() {
+    let why = |s: &Study, output| tried(s, &[Edit::DropOutput { output }]).expect_err("refused");
+    let one = entry("", "  x = f32[64]{0} parameter(0)\n  ROOT a = f32[64]{0} negate(x)");
+    assert_eq!(
+        why(&one, 0),
+        "Output {0} cannot be left out. The program returns one array and no tuple: there is no part of it to leave out."
+    );
+    let two = entry(
+        ", input_output_alias={ {0}: (0, {}, may-alias) }",
+        "  x = f32[64]{0} parameter(0)
+  a = f32[64]{0} negate(x)
+  b = f32[64]{0} negate(a)
+  ROOT t = (f32[64]{0}, f32[64]{0}) tuple(a, b)",
+    );
+    assert!(why(&two, 0).ends_with(
+        "Argument 0 is donated to output {0}, which would be gone; take the donation back first."
+    ));
+    assert!(why(&two, 5).ends_with("There is no output {5}: the program returns 2, numbered from 0."));
+    let without = [Edit::Undonate { parameter: 0, index: vec![] }, Edit::DropOutput { output: 0 }];
+    assert!(tried(&two, &without).is_ok());
+    let only = entry(
+        "",
+        "  x = f32[64]{0} parameter(0)\n  a = f32[64]{0} negate(x)\n  ROOT t = (f32[64]{0}) tuple(a)",
+    );
+    assert!(why(&only, 0).contains("the only output"));
+    let whole = entry(
+        "",
+        "  x = f32[64]{0} parameter(0)\n  ROOT t = (f32[64]{0}, f32[64]{0}) custom-call(x), custom_call_target=\"f\"",
+    );
+    assert!(why(&whole, 1).contains("made whole by a custom-call"));
+}
+
+#[test]
+fn parameters_do_not_move_in_any_way() {
+    let s = entry("", "  x = f32[64]{0} parameter(0)\n  ROOT a = f32[64]{0} negate(x)");
+    let expected = "x is a parameter: it is there when its computation begins.";
+    for edit in [
+        Edit::Move { name: "x".into(), to: 1 },
+        Edit::Later { names: vec!["x".into()] },
+        Edit::Sooner { name: "x".into() },
+    ] {
+        assert_eq!(tried(&s, &[edit]).expect_err("refused"), expected);
+    }
+}
+
+#[test]
+fn copy_insertion_leaves_what_nobody_reads() {
+    // A transfer ahead of the next program: clearing it away would look like something that copies save.
+    let s = entry(
+        "",
+        "  x = f32[1024]{0} parameter(0)
+  start = (f32[1024]{0}, f32[1024]{0}, u32[]) copy-start(x)
+  done = f32[1024]{0} copy-done(start)
+  ROOT a = f32[1024]{0} negate(x)",
+    );
+    let t = try_one(&s, Edit::InsertCopies);
+    assert_eq!(t.edits, ["copy insertion finds no copy to put in"]);
+    assert_eq!((t.study.sequence, t.before), (s.sequence, t.after));
 }

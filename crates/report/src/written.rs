@@ -7,7 +7,7 @@ use crate::text::{cut, cut_line};
 use crate::words::{donation, headline, out_of_memory, owner, percent, size_words, space_name};
 use assigner::words::{both, bytes, difference, grouped};
 use opening::{Blob, Loaded, Opened, OutOfMemory};
-use questions::{Effort, Group, Peak, Source, SpacePeak, Study};
+use questions::{Effort, Group, Growing, Peak, Source, SpacePeak, Study};
 use std::fmt::Write as _;
 
 use Column::{Code, Number, Words};
@@ -262,6 +262,7 @@ fn of_space(out: &mut String, study: &Study, space: &SpacePeak) {
         ))
     );
     let groups = questions::groups(study, &space.slots);
+    let growing = questions::growing(study, space);
     let mut so_far = 0u64;
     let lines: Vec<Vec<String>> = groups
         .iter()
@@ -273,6 +274,7 @@ fn of_space(out: &mut String, study: &Study, space: &SpacePeak) {
                 .filter(|t| !t.is_empty())
                 .map(|t| cut(t))
                 .chain((!g.phase.name().is_empty()).then(|| g.phase.name().to_owned()))
+                .chain(Growing::of(&growing, space.slots[g.slots[0]].rows[0]).map(|d| d.words()))
                 .collect();
             vec![
                 names(study, space, g),

@@ -16,6 +16,9 @@ pub(crate) struct Arguments {
     /// Instead: a compiled module, whose allocations of colour 1 its collectives need
     #[arg(long, value_name = "MODULE", conflicts_with = "scenario")]
     module: Option<PathBuf>,
+    /// With --module: which module of a folder, its number, its name or one of its files
+    #[arg(long, value_name = "ID_OR_NAME", requires = "module")]
+    pick: Option<String>,
     /// Print the scenario of the module instead of running it
     #[arg(long, requires = "module")]
     print: bool,
@@ -28,7 +31,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let mut needs = String::new();
     let scenario = match (&arguments.module, &arguments.scenario) {
         (Some(module), _) => {
-            let program = ModuleArguments::new(module.clone(), None, None, None).program()?;
+            let program = ModuleArguments::new(module.clone(), None, None, None)
+                .of(arguments.pick.clone())
+                .by("--pick")
+                .program()?;
             let (assignment, _) = AssignmentArguments::default().assign(&program)?;
             for need in collective::module::needs(&program.module, &program.facts, &assignment) {
                 let size = assignment.allocations[need.allocation].size;

@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let Unanalysed { module, orders, target } = &input;
     let region_analysis =
         if arguments.region_analysis { RegionAnalysis::Always } else { RegionAnalysis::Never };
-    let options = Options { region_analysis, stop_after: arguments.stage };
+    let options = Options { region_analysis, stop_after: arguments.stage, ..Options::default() };
     let failure =
         |e: copy_insertion::Error| arguments.module.failure(module, e.instruction(), &e.describe(module));
     if !arguments.explain {

@@ -51,20 +51,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         ModuleArguments::new(path.clone(), orders.clone(), arguments.target, arguments.alignment)
             .of(pick.clone())
     };
-    let left = one(&arguments.left, &arguments.left_orders, &arguments.left_module);
-    let right = one(&arguments.right, &arguments.right_orders, &arguments.right_module);
+    let left = one(&arguments.left, &arguments.left_orders, &arguments.left_module).by("--left-module");
+    let right = one(&arguments.right, &arguments.right_orders, &arguments.right_module).by("--right-module");
     if arguments.by_origin || left.is_folder()? || right.is_folder()? {
         let left = left.study(&arguments.assignment, false)?;
         let right = right.study(&arguments.assignment, false)?;
         return by_origin(&left, &right, arguments.json);
     }
-    let side = |path: &PathBuf, orders: &Option<PathBuf>| {
-        let module =
-            ModuleArguments::new(path.clone(), orders.clone(), arguments.target, arguments.alignment);
-        Side::read(&module, &arguments.assignment)
-    };
-    let left = side(&arguments.left, &arguments.left_orders)?;
-    let right = side(&arguments.right, &arguments.right_orders)?;
+    let left = Side::read(&left, &arguments.assignment)?;
+    let right = Side::read(&right, &arguments.assignment)?;
     let difference = diff(&left.assignment, &right.assignment);
     if arguments.json {
         say(&format!("{}\n", in_json(&difference, &left, &right)))?;

@@ -220,11 +220,13 @@ fn in_words(opened: &Opened, listed: &[Listed<'_>]) -> String {
                 );
                 for other in listed.iter().filter(|o| o.entry.name == l.entry.name) {
                     let id = other.entry.id.as_deref().unwrap_or("-");
-                    let folder = if other.entry.folder.is_empty() { "" } else { &other.entry.folder };
+                    let folder = opened.short_folder(other.entry);
                     let signature = other.entry.signature.as_deref().unwrap_or("");
                     let file = other.entry.hlo.or(other.entry.proto).map(|f| opened.files[f].name.as_str());
                     let file = file.and_then(|f| f.rsplit('/').next()).unwrap_or("");
-                    _ = writeln!(out, "  {id}  {}  {}  {}", shown(folder), shown(file), shown(signature));
+                    let parts = [shown(folder), shown(file), shown(signature)];
+                    let parts: Vec<String> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+                    _ = writeln!(out, "  {id}  {}", parts.join("  "));
                 }
             }
         }

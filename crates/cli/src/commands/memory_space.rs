@@ -15,9 +15,12 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// HLO text or `.hlo.pb` with a schedule, also gzipped; `-` is standard input
+    /// HLO text or `.hlo.pb` with a schedule, also gzipped; `-` is standard input; or a dump folder, or an archive of one
     #[arg(required_unless_present = "replay")]
     module: Option<PathBuf>,
+    /// Which module of a folder: its number, its name or one of its files, behind `FOLDER/` or `tpu:` if there are several
+    #[arg(long = "module", value_name = "ID_OR_NAME")]
+    pick: Option<String>,
     /// A trace of a real compiler (`input`: options, schedule with seconds, buffers, requirements) to be replayed
     #[arg(long, value_name = "FIXTURE", conflicts_with = "module")]
     replay: Option<PathBuf>,
@@ -83,7 +86,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         return run_replay(arguments, fixture);
     }
     let Some(module) = &arguments.module else { return Err(Failure("no module".to_owned())) };
-    let source = ModuleArguments::new(module.clone(), arguments.orders.clone(), arguments.target, None);
+    let source = ModuleArguments::new(module.clone(), arguments.orders.clone(), arguments.target, None)
+        .of(arguments.pick.clone());
     let program = source.program()?;
     if !program.module.is_scheduled {
         return Err(source.failure(

@@ -1,6 +1,6 @@
 //! `bufferscope optimum MODULE_OR_CSV [--capacity N] [--time-limit S] [--json]`
 
-use crate::input::{AssignmentArguments, ModuleArguments, Program, read_bytes};
+use crate::input::{AssignmentArguments, ModuleArguments, Program};
 use crate::{Answer, Failure, buffers, checking, say, shown};
 use analysis::ValueId;
 use assigner::words::both;
@@ -63,11 +63,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let csv = if arguments.module.is_folder()? {
         None
     } else {
-        let bytes = read_bytes(arguments.module.path())?;
+        let bytes = arguments.module.bytes()?;
         if buffers::is_table(arguments.module.path(), &bytes) {
             Some(buffers::read(arguments.module.path(), &bytes)?)
-        } else if arguments.module.path().as_os_str() == "-" {
-            return answer(arguments, &arguments.module.program_of(&bytes)?, end);
         } else {
             None
         }

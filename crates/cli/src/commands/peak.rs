@@ -6,7 +6,7 @@ use crate::{Answer, Failure, say, shown};
 use analysis::ValueId;
 use assigner::words::{both, bytes, grouped};
 use dumps::{BreakdownNode, HeapPeak};
-use questions::{Fit, Group, Note, Program, Role, Row, SpacePeak, Study, Sum, Verdict};
+use questions::{Fit, Group, Growing, Note, Program, Role, Row, SpacePeak, Study, Sum, Verdict};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -168,6 +168,7 @@ fn space_in_words(study: &Study, space: &SpacePeak, most: usize, out: &mut Strin
         bytes(space.temp.saturating_sub(space.live))
     );
     let groups = questions::groups(study, &space.slots);
+    let growing = questions::growing(study, space);
     _ = writeln!(out, "{:>15}  {:>15}  {:>6}  {:<11}  what", "bytes", "cumulative", "share", "steps");
     let mut sum = 0u64;
     for (i, g) in groups.iter().enumerate() {
@@ -180,7 +181,7 @@ fn space_in_words(study: &Study, space: &SpacePeak, most: usize, out: &mut Strin
                 grouped(sum),
                 share(g.bytes, space.live),
                 format!("{}-{}", g.range.0, g.range.1),
-                group_words(study, space, g)
+                group_words(study, space, &growing, g)
             );
         }
     }
@@ -220,7 +221,7 @@ fn space_in_words(study: &Study, space: &SpacePeak, most: usize, out: &mut Strin
     );
 }
 
-fn group_words(study: &Study, space: &SpacePeak, g: &Group) -> String {
+fn group_words(study: &Study, space: &SpacePeak, growing: &[Growing], g: &Group) -> String {
     let first = &space.slots[g.slots[0]];
     let mut out = format!("{} × {}", g.slots.len(), g.shape);
     if !g.operation.is_empty() {
@@ -244,6 +245,9 @@ fn group_words(study: &Study, space: &SpacePeak, g: &Group) -> String {
             first.row(study).unpadded.filter(|u| *u > 0 && u.saturating_mul(3) < first.size.saturating_mul(2))
     {
         _ = write!(out, "  {:.1} times its data", first.size as f64 / unpadded as f64);
+    }
+    if let Some(d) = Growing::of(growing, first.rows[0]) {
+        _ = write!(out, "  {}", d.words());
     }
     out
 }
@@ -401,6 +405,7 @@ fn space_in_json(study: &Study, space: &SpacePeak) -> Value {
             })
         })
         .collect();
+    let growing = questions::growing(study, space);
     let groups: Vec<Value> = questions::groups(study, &space.slots)
         .iter()
         .map(|g| {
@@ -415,6 +420,8 @@ fn space_in_json(study: &Study, space: &SpacePeak) -> Value {
                 "phase": Some(g.phase.name()).filter(|p| !p.is_empty()),
                 "bytes": g.bytes,
                 "repetitions": g.repetitions,
+                "repeated_dimension": Growing::of(&growing, space.slots[g.slots[0]].rows[0])
+                    .map(|d| json!({"size": d.size, "times": d.times})),
                 "start": g.range.0,
                 "end": g.range.1,
                 "values": names,

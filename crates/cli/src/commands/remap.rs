@@ -26,6 +26,9 @@ pub(crate) struct Arguments {
     /// Take the sizes from the allocations of a module: all but constants and what is local to a thread
     #[arg(long, value_name = "MODULE", conflicts_with = "sizes")]
     module: Option<PathBuf>,
+    /// With --module: which module of a folder, its number, its name or one of its files
+    #[arg(long, value_name = "ID_OR_NAME", requires = "module")]
+    pick: Option<String>,
     /// 0 off, 1 automatic, more than 1: the cutoff in bytes
     #[arg(long, value_name = "NUMBER", default_value = "1", allow_hyphen_values = true)]
     threshold: String,
@@ -115,7 +118,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
 
 fn sizes(arguments: &Arguments) -> Result<Vec<u64>, Failure> {
     if let Some(module) = &arguments.module {
-        let program = ModuleArguments::new(module.clone(), None, None, None).program()?;
+        let program = ModuleArguments::new(module.clone(), None, None, None)
+            .of(arguments.pick.clone())
+            .by("--pick")
+            .program()?;
         let (assignment, _) = AssignmentArguments::default().assign(&program)?;
         let slices = assignment.allocations.iter().filter(|a| !a.is_constant && !a.is_thread_local);
         return Ok(slices.map(|a| a.size).collect());

@@ -1,0 +1,123 @@
+//! Dimensions that stand in a shape twice: what grows with the square of a sequence's length, guessed from shapes.
+
+use crate::peak::SpacePeak;
+use crate::study::{Role, Study};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A dimension that a shape has more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RepeatedDimension {
+    /// Its size.
+    pub size: u64,
+    /// How often it is there: 2 or more.
+    pub times: u32,
+}
+
+/// Smaller dimensions repeat by chance, as those of a filter do.
+const LEAST: u64 = 16;
+
+/// The dimensions in a shape's text; none for a tuple.
+fn dimensions(shape: &str) -> Vec<u64> {
+    if shape.starts_with('(') {
+        return Vec::new();
+    }
+    let inner = shape.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(d, _)| d);
+    inner.split(',').filter_map(|d| d.trim().trim_start_matches("<=").parse().ok()).collect()
+}
+
+/// The dimension that a shape repeats, if it repeats one: of several, the one that makes most of it.
+///
+/// ```
+/// let found = questions::repeated("bf16[8,16,4096,4096]{3,2,1,0}").expect("a square");
+/// assert_eq!((found.size, found.times), (4096, 2));
+/// assert_eq!(questions::repeated("bf16[8,4096,1024]"), None);
+/// ```
+#[must_use]
+pub fn repeated(shape: &str) -> Option<RepeatedDimension> {
+    let mut counts: BTreeMap<u64, u32> = BTreeMap::new();
+    for d in dimensions(shape).into_iter().filter(|d| *d >= LEAST) {
+        *counts.entry(d).or_default() += 1;
+    }
+    let all = counts.into_iter().filter(|(_, times)| *times > 1);
+    all.max_by_key(|(size, times)| (size.saturating_pow(*times), *size))
+        .map(|(size, times)| RepeatedDimension { size, times })
+}
+
+impl RepeatedDimension {
+    /// `two dimensions of 4096`
+    #[must_use]
+    pub fn words(self) -> String {
+        let times = match self.times {
+            2 => "two".to_owned(),
+            3 => "three".to_owned(),
+            n => n.to_string(),
+        };
+        format!("{times} dimensions of {}", self.size)
+    }
+
+    /// `its square`
+    #[must_use]
+    pub fn power(self) -> String {
+        match self.times {
+            2 => "its square".to_owned(),
+            3 => "its cube".to_owned(),
+            n => format!("its {n}th power"),
+        }
+    }
+}
+
+/// Values that are taken at a peak and repeat one dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Growing {
+    /// The dimension.
+    pub dimension: RepeatedDimension,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their shapes without layout, the one with most bytes first.
+    pub shapes: Vec<String>,
+    /// The values: indices into [`Study::rows`].
+    pub rows: Vec<usize>,
+}
+
+impl Growing {
+    /// The dimension that a value at the peak repeats, if it is one of those that were found.
+    #[must_use]
+    pub fn of(found: &[Self], row: usize) -> Option<RepeatedDimension> {
+        found.iter().find(|g| g.rows.contains(&row)).map(|g| g.dimension)
+    }
+}
+
+/// What at a memory space's peak repeats a dimension, the most bytes first. A matrix of the shape of an argument is left out:
+/// it is more likely a weight, or its gradient.
+#[must_use]
+pub fn growing(study: &Study, space: &SpacePeak) -> Vec<Growing> {
+    let of_arguments: BTreeSet<Vec<u64>> = study
+        .rows
+        .iter()
+        .filter(|r| study.slab(r).role == Role::Argument)
+        .map(|r| dimensions(&r.shape))
+        .collect();
+    let mut found: BTreeMap<RepeatedDimension, (u64, BTreeMap<&str, u64>, Vec<usize>)> = BTreeMap::new();
+    for slot in &space.slots {
+        let row = slot.row(study);
+        let Some(dimension) = repeated(&row.shape) else { continue };
+        let all = dimensions(&row.shape);
+        if all.len() == 2 && of_arguments.contains(&all) {
+            continue;
+        }
+        let (bytes, shapes, rows) = found.entry(dimension).or_default();
+        *bytes = bytes.saturating_add(slot.size);
+        *shapes.entry(crate::notes::short(&row.shape)).or_default() += slot.size;
+        rows.push(slot.rows[0]);
+    }
+    let mut out: Vec<Growing> = found
+        .into_iter()
+        .map(|(dimension, (bytes, shapes, rows))| {
+            let mut shapes: Vec<(&str, u64)> = shapes.into_iter().collect();
+            shapes.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+            Growing { dimension, bytes, shapes: shapes.into_iter().map(|s| s.0.to_owned()).collect(), rows }
+        })
+        .collect();
+    out.sort_by_key(|g| std::cmp::Reverse(g.bytes));
+    out
+}
