@@ -76,9 +76,10 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Blob>, Failure> {
     if path.as_os_str() == "-" || !std::fs::metadata(path).map_err(|e| fail(path, &e))?.is_dir() {
         return Ok(vec![Blob::new(path.display().to_string(), bytes(path)?)]);
     }
-    let left_out =
-        |entry: &Path, why: &dyn std::fmt::Display| eprintln!("{}: {why}; it is left out", entry.display());
-    let mut out = Vec::new();
+    let left_out = |entry: &Path, why: &dyn std::fmt::Display| {
+        crate::tell(&format!("{}: {why}; it is left out", entry.display()))
+    };
+    let mut found = Vec::new();
     let mut sum = 0u64;
     let mut open = vec![(path.to_owned(), 0)];
     while let Some((folder, depth)) = open.pop() {
@@ -116,7 +117,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Blob>, Failure> {
                 continue;
             }
             sum = sum.saturating_add(data.len());
-            if out.len() >= MOST_FILES {
+            found.push(entry);
+            if found.len() > MOST_FILES {
                 return Err(fail(path, &format!("more than {MOST_FILES} files, expected fewer")));
             }
             if sum > MOST_IN_FOLDER {
@@ -127,13 +129,17 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Blob>, Failure> {
                     ),
                 ));
             }
-            match bytes(&entry) {
-                Ok(bytes) => {
-                    let name = entry.strip_prefix(path).unwrap_or(&entry);
-                    out.push(Blob::new(name.to_string_lossy(), bytes));
-                }
-                Err(Failure(why)) => eprintln!("{why}; it is left out"),
+        }
+    }
+    // Only now anything is read: what is too much is refused before it takes memory.
+    let mut out = Vec::with_capacity(found.len());
+    for entry in found {
+        match bytes(&entry) {
+            Ok(bytes) => {
+                let name = entry.strip_prefix(path).unwrap_or(&entry);
+                out.push(Blob::new(name.to_string_lossy(), bytes));
             }
+            Err(Failure(why)) => crate::tell(&format!("{why}; it is left out")),
         }
     }
     Ok(out)

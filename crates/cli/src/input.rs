@@ -299,7 +299,7 @@ impl ModuleArguments {
             };
             let opened = opening::open(blobs, &opening::Limits::default());
             for r in opened.remarks.iter().filter(|r| r.severity == Severity::Error) {
-                eprintln!("{r}");
+                crate::tell(&r.to_string());
             }
             Some(opened)
         } else {
@@ -408,10 +408,10 @@ impl ModuleArguments {
         let study = self.study_of(assignment, ours)?;
         let is_unscheduled = study.program.as_ref().is_some_and(|p| !p.module.is_scheduled);
         if is_unscheduled && !self.no_schedule {
-            eprintln!(
+            crate::tell(&format!(
                 "{}: the module has no schedule, so the order of its text is taken for one; XLA's own is in the module that ends in after_optimizations",
                 self.module.display()
-            );
+            ));
         }
         Ok(study)
     }
@@ -433,10 +433,10 @@ impl ModuleArguments {
                 refuse(&loaded)?;
             }
             for r in loaded.remarks.iter().filter(|r| r.severity == Severity::Error) {
-                eprintln!("{r}");
+                crate::tell(&r.to_string());
             }
             for f in &loaded.findings {
-                eprintln!("{}: {}", self.module.display(), f.words());
+                crate::tell(&format!("{}: {}", self.module.display(), f.words()));
             }
             let has_program = loaded.module.is_some();
             let settings = Settings {
@@ -479,10 +479,10 @@ impl ModuleArguments {
             refuse(&loaded)?;
         }
         for r in loaded.remarks.iter().filter(|r| r.severity == Severity::Error) {
-            eprintln!("{r}");
+            crate::tell(&r.to_string());
         }
         for f in &loaded.findings {
-            eprintln!("{}: {}", self.module.display(), f.words());
+            crate::tell(&format!("{}: {}", self.module.display(), f.words()));
         }
         Ok(report::files(opened, picked))
     }
@@ -524,7 +524,7 @@ impl ModuleArguments {
         let (errors, warnings): (Vec<_>, Vec<_>) =
             read.diagnostics.into_iter().partition(|d| d.severity == Severity::Error);
         let source = self.source();
-        eprint!("{}", in_words(&source, &warnings));
+        crate::tell(&in_words(&source, &warnings));
         match read.module {
             Some(module) if errors.is_empty() => Ok(module),
             _ => Err(Failure(in_words(&source, &errors))),

@@ -8,6 +8,7 @@ mod checking;
 mod commands;
 mod files;
 mod input;
+mod json;
 mod names;
 mod presets;
 mod side;
@@ -127,7 +128,7 @@ fn main() -> ExitCode {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Err(Failure(text)) => {
-            eprintln!("{}", text.trim_end());
+            tell(&text);
             ExitCode::from(2)
         }
     }
@@ -148,6 +149,27 @@ pub(crate) fn shown(text: &str) -> String {
         if is_hidden(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
     }
     out
+}
+
+/// Most characters of one line on standard error: a module may have names of a megabyte.
+const MOST_LINE: usize = 2_000;
+
+/// Tells something of the input on standard error, a line each. Names in it are text of others: shown as text, and cut.
+pub(crate) fn tell(text: &str) {
+    use std::io::Write;
+    let mut out = String::new();
+    for line in text.trim_end().lines() {
+        match line.char_indices().nth(MOST_LINE) {
+            Some((at, _)) => {
+                let left = line[at..].chars().count();
+                out += &format!("{}… ({left} characters more)", &line[..at]);
+            }
+            None => out += line,
+        }
+        out.push('\n');
+    }
+    // Nobody may be listening.
+    _ = std::io::stderr().lock().write_all(shown(&out).as_bytes());
 }
 
 /// Writes to standard output. A reader that has gone away (`| head`) is no error.

@@ -11,6 +11,6 @@ pub(crate) fn read(path: &Path, program: &Program) -> Result<Vec<Preset>, Failur
     let text = String::from_utf8_lossy(&bytes);
     let (presets, warnings) = dumps::presets(&program.module, &program.facts, &text)
         .map_err(|errors| Failure(in_words(path, &errors)))?;
-    eprint!("{}", in_words(path, &warnings));
+    crate::tell(&in_words(path, &warnings));
     Ok(presets)
 }

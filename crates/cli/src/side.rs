@@ -41,7 +41,7 @@ impl Side {
         let (assignment, diagnostics) = dumps::read::buffer_assignment(text);
         let (errors, warnings): (Vec<_>, Vec<_>) =
             diagnostics.into_iter().partition(|d| d.severity == Severity::Error);
-        eprint!("{}", in_words(path, &warnings));
+        crate::tell(&in_words(path, &warnings));
         if !errors.is_empty() {
             return Err(Failure(in_words(path, &errors)));
         }

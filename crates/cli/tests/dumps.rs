@@ -175,7 +175,7 @@ fn folders_are_checked_and_tried() {
     let broken = temporary("broken.json", "[{\"edit\": \"fly\"}]");
     let (_, err, status) =
         run(&["try", &zip, module[0], module[1], "--edits", &broken.display().to_string()], None);
-    assert!(status == 2 && err.contains("expected a list of edits"), "{err}");
+    assert!(status == 2 && err.contains("`fly`, expected one of `range`, `move`"), "{err}");
     for (option, text, says) in [
         ("--move", "a", "expected NAME:STEP"),
         ("--drop-read", "a:b", "expected the number of an operand"),

@@ -140,8 +140,9 @@ impl Advisor {
         search.trial = Some((trial, before));
         search.candidates = candidates(study, program);
         let cost = program.module.instructions.len().max(1) as u64;
-        let most =
-            effort.trials.min(usize::try_from(effort.instructions / cost).unwrap_or(usize::MAX)).max(1);
+        // Of a very large program one change is tried all the same.
+        let by_size = usize::try_from(effort.instructions / cost).unwrap_or(usize::MAX).max(1);
+        let most = effort.trials.min(by_size);
         search.out.untried = search.candidates.len().saturating_sub(most);
         search.candidates.truncate(most);
         search

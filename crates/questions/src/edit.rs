@@ -105,7 +105,7 @@ pub fn alignment(bytes: u64) -> Result<u64, String> {
 }
 
 /// Names in sentences: a module may name things as long as it likes.
-fn cut(text: &str) -> String {
+pub(crate) fn cut(text: &str) -> String {
     const MOST: usize = 160;
     if text.chars().count() <= MOST {
         return text.to_owned();
@@ -343,10 +343,27 @@ fn read_back(module: &Module) -> Result<Module, String> {
 /// An instruction by its name.
 fn find(module: &Module, name: &str) -> Result<InstructionId, String> {
     let wanted = name.trim_start_matches('%');
-    module
-        .instruction_ids()
-        .find(|i| module.name_of(*i) == wanted && stands(module, *i))
+    let all = || module.instruction_ids().filter(|i| stands(module, *i));
+    all()
+        .find(|i| module.name_of(*i) == wanted)
+        .or_else(|| only(all().filter(|i| is_cut_of(wanted, module.name_of(*i)))))
         .ok_or_else(|| format!("There is no instruction {}.", cut(name)))
+}
+
+/// The one that there is.
+pub(crate) fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    all.next().filter(|_| all.next().is_none())
+}
+
+/// Is it how a very long name is shown, its beginning and then `… (600 characters more)`? An edit that was made from what was
+/// shown, and an address that has no room for the whole name, say it like that.
+pub(crate) fn is_cut_of(shown: &str, name: &str) -> bool {
+    let parts = || {
+        let (head, more) = shown.rsplit_once("… (")?;
+        Some((head, more.strip_suffix(" characters more)")?.parse::<usize>().ok()?))
+    };
+    let rest = |head| name.strip_prefix(head).map(|rest: &str| rest.chars().count());
+    parts().is_some_and(|(head, more)| rest(head) == Some(more))
 }
 
 /// Is it in its computation's order, or was it taken away?

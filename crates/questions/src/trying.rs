@@ -2,7 +2,7 @@
 //! says whether that one is right.
 
 use crate::changes::{is_known, placed, presets, report, report_of, returns_read_only};
-use crate::edit::{Edit, Run};
+use crate::edit::{Edit, Run, cut, is_cut_of, only};
 use crate::peak::{peak, sum};
 use crate::study::{Program, Role, Study};
 use analysis::{Facts, Orders, RangeEdit, Step, Target, ValueId};
@@ -183,12 +183,12 @@ pub fn baseline(study: &Study, file: Option<&BufferAssignmentFile>) -> Option<Ba
 /// A value by the name that the report gives it.
 fn value_of(program: &Program, name: &str) -> Result<ValueId, String> {
     let wanted = name.trim_end_matches("{}");
-    program
-        .facts
-        .values()
-        .map(|v| v.id)
-        .find(|v| program.facts.label(&program.module, *v).trim_end_matches("{}") == wanted)
-        .ok_or_else(|| format!("There is no value {name}."))
+    let all = || program.facts.values().map(|v| v.id);
+    let label = |v: &ValueId| program.facts.label(&program.module, *v);
+    all()
+        .find(|v| label(v).trim_end_matches("{}") == wanted)
+        .or_else(|| only(all().filter(|v| is_cut_of(name, &label(v)))))
+        .ok_or_else(|| format!("There is no value {}.", cut(name)))
 }
 
 /// Makes the edits one after another, and runs the program so changed. What is wrong is said in a sentence.
@@ -242,7 +242,8 @@ pub fn try_edits(study: &Study, baseline: &Baseline, edits: &[Edit]) -> Result<T
         // What lives out is wanted at the end of the program, a step behind the last.
         if *end > last {
             return Err(format!(
-                "A range of {name} to step {end}, expected at most {last}: the program ends there."
+                "A range of {} to step {end}, expected at most {last}: the program ends there.",
+                cut(name)
             ));
         }
         edited.push(RangeEdit { value, start: Step(*start), end: Step(*end) });

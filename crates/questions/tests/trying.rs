@@ -465,3 +465,24 @@ fn copy_insertion_leaves_what_nobody_reads() {
     assert_eq!(t.edits, ["copy insertion finds no copy to put in"]);
     assert_eq!((t.study.sequence, t.before), (s.sequence, t.after));
 }
+
+#[test]
+fn a_name_as_it_is_shown_will_do() {
+    let long = "a".repeat(1000);
+    let s = entry(
+        "",
+        &format!(
+            "  x = f32[64]{{0}} parameter(0)
+  {long} = f32[64]{{0}} reverse(x), dimensions={{0}}
+  b = f32[64]{{0}} reverse(x), dimensions={{0}}
+  ROOT c = f32[64]{{0}} custom-call({long}, b), custom_call_target=\"f\""
+        ),
+    );
+    let shown = format!("{}… (600 characters more)", "a".repeat(400));
+    let moved = try_one(&s, Edit::Move { name: shown.clone(), to: 2 });
+    assert_eq!(moved.study.sequence[2], long);
+    try_one(&s, Edit::Range { name: shown, start: 1, end: 1 });
+    let other = format!("{}… (601 characters more)", "a".repeat(400));
+    let refused = tried(&s, &[Edit::Move { name: other, to: 2 }]).expect_err("another name");
+    assert!(refused.starts_with("There is no instruction aaa") && refused.len() < 300, "{refused}");
+}

@@ -99,7 +99,7 @@ fn timings(arguments: &Arguments) -> Result<Timings, Failure> {
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let timings = if arguments.timings { Some(timings(arguments)?) } else { None };
     if let Some(timings) = &timings {
-        eprint!("{}", timings.table());
+        crate::tell(&timings.table());
     }
     let timings = timings.map(|t| t.json());
     let program = arguments.module.program()?;
@@ -122,9 +122,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         std::fs::write(&path, text).map_err(|e| fail(&path, e))?;
     }
     if !program.facts.orders.exact {
-        eprintln!(
+        crate::tell(&format!(
             "note: without the .hlo.pb XLA's internal orders are guessed; numbers of values may differ"
-        );
+        ));
     }
     if arguments.json {
         return say(&format!("{}\n", in_json(program, assignment, decisions, timings)));

@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
                 // An assignment can be checked without knowing what is bound to one buffer.
                 Err(Failure(why)) => {
                     let module = arguments.module.module_of(&input.bytes)?;
-                    eprintln!("{}", why.trim_end());
+                    crate::tell(&why);
                     (module, None)
                 }
             };
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         .map_err(|e| Failure(format!("{name}:{e}")))?;
     let report = if arguments.strict || !has_dump { strict(report) } else { report };
     for violation in &report.forced {
-        eprintln!("{}: {}", arguments.module.path().display(), blame(violation));
+        crate::tell(&format!("{}: {}", arguments.module.path().display(), blame(violation)));
     }
     say(&if arguments.json { event(&report).to_string() + "\n" } else { sentence(&report.verdict) })?;
     Ok(if matches!(report.verdict, Verdict::Right(_)) { Answer::Yes } else { Answer::No })

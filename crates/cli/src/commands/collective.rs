@@ -51,8 +51,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         }
         (None, Some(path)) => {
             let bytes = read_bytes(path)?;
-            collective::read(&String::from_utf8_lossy(&bytes))
-                .map_err(|e| Failure(format!("{}:{e}", path.display())))?
+            collective::read(&String::from_utf8_lossy(&bytes)).map_err(|e| {
+                let what = crate::json::words(&e.message, "a scenario");
+                Failure(format!("{}:{}:{}: {what}", path.display(), e.line, e.column))
+            })?
         }
         (None, None) => return Err(Failure("a scenario or a module, expected one of them".to_owned())),
     };

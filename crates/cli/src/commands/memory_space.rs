@@ -7,6 +7,7 @@ use memory_space::cost::Machine;
 use memory_space::loop_hints::{LoopOptions, add_loop_hints};
 use memory_space::problem::{PrefetchTime, UseOverride};
 use memory_space::program::{Program, Slicing, ask, estimate_seconds, problem};
+use memory_space::replay::ReplayError;
 use memory_space::usage::usage;
 use memory_space::write_back::Placed;
 use memory_space::{Assignment, Options, Problem, Space, replay};
@@ -123,8 +124,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             )));
         }
     }
-    let assignment = memory_space::assign(&made.problem)
-        .map_err(|e| source.failure(&program.module, None, &e.to_string()))?;
+    let assignment = memory_space::assign(&made.problem).map_err(|e| match e {
+        memory_space::Error::BadOption { option } => Failure(bad_option(option)),
+        e => source.failure(&program.module, None, &e.to_string()),
+    })?;
     check(arguments, &made.problem, &assignment)?;
     if arguments.decisions {
         return decisions(arguments, &made.problem, &assignment);
@@ -207,6 +210,15 @@ fn parse_wish(text: &str) -> Result<(&str, UseOverride), Failure> {
     Ok((name, asked))
 }
 
+/// What is wrong with an option, by its name in the engine.
+fn bad_option(name: &str) -> String {
+    match name {
+        "max_size_in_bytes" => "--capacity: expected bytes from 0 to 2^60".to_owned(),
+        "copy_bandwidth_bytes_per_second" => "--bandwidth: expected more than 0 bytes a second".to_owned(),
+        name => format!("{name}: expected another value"),
+    }
+}
+
 /// Says that the checker found every value where it is read, or fails.
 fn check(arguments: &Arguments, problem: &Problem, assignment: &Assignment) -> Result<(), Failure> {
     if !arguments.check {
@@ -218,8 +230,14 @@ fn check(arguments: &Arguments, problem: &Problem, assignment: &Assignment) -> R
 fn run_replay(arguments: &Arguments, fixture: &Path) -> Result<Answer, Failure> {
     let bytes = read_bytes(fixture)?;
     let text = String::from_utf8_lossy(&bytes);
-    let (fixture, assignment) =
-        replay::run(&text).map_err(|e| Failure(format!("{}:{e}", fixture.display())))?;
+    let path = fixture.display();
+    let (fixture, assignment) = replay::run(&text).map_err(|e| match e {
+        ReplayError::Json(e) => {
+            let what = crate::json::words(&e.to_string(), "a trace of memory space assignment");
+            Failure(format!("{path}:{}:{}: {what}", e.line(), e.column()))
+        }
+        ReplayError::Problem(e) => Failure(format!("{path}: {e}")),
+    })?;
     check(arguments, &fixture.problem(), &assignment)?;
     if arguments.decisions {
         return decisions(arguments, &fixture.problem(), &assignment);

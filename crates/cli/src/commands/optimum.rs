@@ -97,7 +97,10 @@ fn look(
     let outcome = solve(problem, &limits, &mut |now| {
         if arguments.progress && told != Some((now.height, now.lower_bound)) {
             told = Some((now.height, now.lower_bound));
-            eprintln!("{} bytes, at least {}, after {} branches", now.height, now.lower_bound, now.nodes);
+            crate::tell(&format!(
+                "{} bytes, at least {}, after {} branches",
+                now.height, now.lower_bound, now.nodes
+            ));
         }
         if end.is_some_and(|end| Instant::now() >= end) {
             ControlFlow::Break(())
@@ -236,7 +239,7 @@ fn tell(
         say(&shown(&in_words(arguments, solved, &lines)))?;
     }
     if fits == Some(None) {
-        eprintln!("no packing was found in time; whether there is one is not known");
+        crate::tell("no packing was found in time; whether there is one is not known");
     }
     Ok(if fits.is_none_or(|f| f == Some(true)) { Answer::Yes } else { Answer::No })
 }

@@ -2,6 +2,7 @@
 
 use crate::input::read_bytes;
 use crate::{Answer, Failure, say};
+use packing::trace::TraceError;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -19,6 +20,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let text = String::from_utf8_lossy(&bytes);
     match packing::trace::run_json(&text) {
         Ok(answer) => say(&(answer + "\n")),
-        Err(e) => Err(Failure(format!("{}:{e}", arguments.trace.display()))),
+        Err(TraceError::Json { line, column, message }) => {
+            let what = crate::json::words(&message, "a trace of heap events");
+            Err(Failure(format!("{}:{line}:{column}: {what}", arguments.trace.display())))
+        }
+        Err(e) => Err(Failure(format!("{}: {e}", arguments.trace.display()))),
     }
 }

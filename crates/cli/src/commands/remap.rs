@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+/// Steps that are run at most: each is told.
+const MOST_STEPS: i64 = 100_000;
+
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Of copies within the device; 0 if it is not known
@@ -42,10 +45,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     peers: u64,
     /// What addresses are reserved in
-    #[arg(long, value_name = "BYTES", default_value_t = remap::cutoff::GRANULARITY)]
+    #[arg(long, value_name = "BYTES", default_value_t = remap::cutoff::GRANULARITY, value_parser = clap::value_parser!(u64).range(1..))]
     granularity: u64,
     /// Run this many steps in which every slice's memory changes
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(..=MOST_STEPS))]
     steps: Option<u32>,
     /// With --steps: by how much the free memory changes each step
     #[arg(
@@ -81,7 +84,7 @@ fn amount(text: &str) -> Result<u64, String> {
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let (control, warning) = Control::of_text(&arguments.threshold);
     if let Some(warning) = warning {
-        eprintln!("--threshold: {warning}");
+        crate::tell(&format!("--threshold: {warning}"));
     }
     let inputs = Inputs {
         bandwidth: arguments.bandwidth,

@@ -52,10 +52,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let made = report::make(&files, text, &report::State::default(), &mut |_, _| {})
         .map_err(|e| fail(&e, &arguments.module))?;
     if shell.is_none() && !arguments.plain {
-        eprintln!(
+        crate::tell(&format!(
             "{}: without the live part: no {SHELL} beside this program or in a dist/ above; `cargo xtask build` writes it, and --shell names one",
             output.display()
-        );
+        ));
     }
     if output.as_os_str() == "-" {
         return say(&made.page);

@@ -216,36 +216,14 @@ fn from_file(path: &Path) -> Result<Vec<Edit>, Failure> {
         serde_json::from_slice(&bytes)
     };
     read.map_err(|e| {
-        Failure(format!("{}:{}:{}: {}", path.display(), e.line(), e.column(), wrong_json(&e.to_string())))
+        Failure(format!(
+            "{}:{}:{}: {}",
+            path.display(),
+            e.line(),
+            e.column(),
+            crate::json::words(&e.to_string(), "a list of edits, or a file that the lab has saved")
+        ))
     })
-}
-
-/// What serde says of a text that is no list of edits, in words of ours: what was read, what was expected.
-fn wrong_json(said: &str) -> String {
-    // The place is told in front.
-    let said = said.rsplit_once(" at line ").map_or(said, |(said, _)| said);
-    let (read, expected) = said.split_once(", expected ").unwrap_or((said, ""));
-    let read = [
-        ("invalid type: ", ""),
-        ("invalid value: ", ""),
-        ("unknown variant ", "the edit "),
-        ("unknown field ", "the field "),
-    ]
-    .iter()
-    .find_map(|(theirs, ours)| Some(format!("{ours}{}", read.strip_prefix(theirs)?)));
-    match (read, expected) {
-        (Some(read), "u32" | "u64") => format!("{read}, expected a whole number from 0"),
-        (Some(read), "a sequence") => format!("{read}, expected a list"),
-        (Some(read), "") => format!("{read}, expected an edit"),
-        (Some(read), expected) => format!("{read}, expected {expected}"),
-        (None, _) => match said.strip_prefix("missing field ") {
-            Some("`edits`") => {
-                "an object without `edits`, expected a list of edits, or one under that name".to_owned()
-            }
-            Some(field) => format!("an edit without {field}, expected it to have one"),
-            None => format!("no JSON ({said}), expected a list of edits"),
-        },
-    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
