@@ -77,7 +77,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Blob>, Failure> {
         return Ok(vec![Blob::new(path.display().to_string(), bytes(path)?)]);
     }
     let left_out = |entry: &Path, why: &dyn std::fmt::Display| {
-        crate::tell(&format!("{}: {why}; it is left out", entry.display()))
+        crate::tell(&format!("{}: {why}; it is left out", entry.display()));
     };
     let mut found = Vec::new();
     let mut sum = 0u64;

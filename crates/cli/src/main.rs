@@ -156,13 +156,15 @@ const MOST_LINE: usize = 2_000;
 
 /// Tells something of the input on standard error, a line each. Names in it are text of others: shown as text, and cut.
 pub(crate) fn tell(text: &str) {
-    use std::io::Write;
+    use std::fmt::Write as _;
+    use std::io::Write as _;
     let mut out = String::new();
     for line in text.trim_end().lines() {
         match line.char_indices().nth(MOST_LINE) {
             Some((at, _)) => {
                 let left = line[at..].chars().count();
-                out += &format!("{}… ({left} characters more)", &line[..at]);
+                out += &line[..at];
+                _ = write!(out, "… ({left} characters more)");
             }
             None => out += line,
         }

@@ -1,6 +1,6 @@
 //! Dimensions that stand in a shape twice: what grows with the square of a sequence's length, guessed from shapes.
 
-use crate::peak::SpacePeak;
+use crate::peak::{Slot, SpacePeak};
 use crate::study::{Role, Study};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,25 +97,31 @@ pub fn growing(study: &Study, space: &SpacePeak) -> Vec<Growing> {
         .filter(|r| study.slab(r).role == Role::Argument)
         .map(|r| dimensions(&r.shape))
         .collect();
-    let mut found: BTreeMap<RepeatedDimension, (u64, BTreeMap<&str, u64>, Vec<usize>)> = BTreeMap::new();
+    let mut found: BTreeMap<RepeatedDimension, Vec<&Slot>> = BTreeMap::new();
     for slot in &space.slots {
-        let row = slot.row(study);
-        let Some(dimension) = repeated(&row.shape) else { continue };
-        let all = dimensions(&row.shape);
-        if all.len() == 2 && of_arguments.contains(&all) {
-            continue;
+        let shape = &slot.row(study).shape;
+        let Some(dimension) = repeated(shape) else { continue };
+        let all = dimensions(shape);
+        if all.len() > 2 || !of_arguments.contains(&all) {
+            found.entry(dimension).or_default().push(slot);
         }
-        let (bytes, shapes, rows) = found.entry(dimension).or_default();
-        *bytes = bytes.saturating_add(slot.size);
-        *shapes.entry(crate::notes::short(&row.shape)).or_default() += slot.size;
-        rows.push(slot.rows[0]);
     }
     let mut out: Vec<Growing> = found
         .into_iter()
-        .map(|(dimension, (bytes, shapes, rows))| {
-            let mut shapes: Vec<(&str, u64)> = shapes.into_iter().collect();
-            shapes.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-            Growing { dimension, bytes, shapes: shapes.into_iter().map(|s| s.0.to_owned()).collect(), rows }
+        .map(|(dimension, slots)| {
+            let mut by_shape: BTreeMap<&str, u64> = BTreeMap::new();
+            for slot in &slots {
+                let bytes = by_shape.entry(crate::notes::short(&slot.row(study).shape)).or_default();
+                *bytes = bytes.saturating_add(slot.size);
+            }
+            let mut shapes: Vec<&str> = by_shape.keys().copied().collect();
+            shapes.sort_by_key(|s| std::cmp::Reverse(by_shape[s]));
+            Growing {
+                dimension,
+                bytes: crate::peak::sum(slots.iter().map(|s| s.size)),
+                shapes: shapes.into_iter().map(str::to_owned).collect(),
+                rows: slots.iter().map(|s| s.rows[0]).collect(),
+            }
         })
         .collect();
     out.sort_by_key(|g| std::cmp::Reverse(g.bytes));

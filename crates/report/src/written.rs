@@ -274,7 +274,10 @@ fn of_space(out: &mut String, study: &Study, space: &SpacePeak) {
                 .filter(|t| !t.is_empty())
                 .map(|t| cut(t))
                 .chain((!g.phase.name().is_empty()).then(|| g.phase.name().to_owned()))
-                .chain(Growing::of(&growing, space.slots[g.slots[0]].rows[0]).map(|d| d.words()))
+                .chain(
+                    Growing::of(&growing, space.slots[g.slots[0]].rows[0])
+                        .map(questions::RepeatedDimension::words),
+                )
                 .collect();
             vec![
                 names(study, space, g),

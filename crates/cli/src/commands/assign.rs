@@ -122,9 +122,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         std::fs::write(&path, text).map_err(|e| fail(&path, e))?;
     }
     if !program.facts.orders.exact {
-        crate::tell(&format!(
-            "note: without the .hlo.pb XLA's internal orders are guessed; numbers of values may differ"
-        ));
+        crate::tell(
+            "note: without the .hlo.pb XLA's internal orders are guessed; numbers of values may differ",
+        );
     }
     if arguments.json {
         return say(&format!("{}\n", in_json(program, assignment, decisions, timings)));
