@@ -366,14 +366,16 @@ impl ModuleArguments {
                         "" => String::new(),
                         folder => format!("{folder}/"),
                     };
-                    let number = if has_numbers { "-".to_owned() } else { (i + 1).to_string() };
                     let file = e.hlo.or(e.proto).or(e.dumps.first().copied()).filter(|_| is_twin(e));
                     let file = file.map(|f| &opened.files[f].name);
                     let file = file
                         .and_then(|f| f.rsplit('/').next())
                         .map(|f| format!(" ({f})"))
                         .unwrap_or_default();
-                    format!("{folder}{} {}{file}", e.id.as_deref().unwrap_or(&number), e.name)
+                    match has_numbers {
+                        true => format!("{folder}{} {}{file}", e.id.as_deref().unwrap_or("-"), e.name),
+                        false => format!("{} {folder}{}{file}", i + 1, e.name),
+                    }
                 })
                 .collect();
             if which.len() > MOST_NAMES {

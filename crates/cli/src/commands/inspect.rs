@@ -24,6 +24,9 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// What is missing so often, and matters so little, that only JSON says it.
+const UNSAID: &str = "the protocol buffer";
+
 /// Modules of more instructions are not assigned anew only to be listed.
 const MOST_INSTRUCTIONS: u64 = 500_000;
 
@@ -231,15 +234,38 @@ fn in_words(opened: &Opened, listed: &[Listed<'_>]) -> String {
             }
         }
     }
+    let missing_words = |m: &opening::Missing| {
+        format!("{} is not there. Without it: {}. {}.", upper(m.what), m.costs, upper(&m.how))
+    };
+    // What most of many modules lack is said once.
+    let mut lacking: Vec<(String, usize)> = Vec::new();
+    for m in listed.iter().flat_map(|l| &l.missing).filter(|m| m.what != UNSAID) {
+        let words = missing_words(m);
+        match lacking.iter_mut().find(|(w, _)| *w == words) {
+            Some((_, count)) => *count += 1,
+            None => lacking.push((words, 1)),
+        }
+    }
+    lacking.retain(|(_, count)| *count > 3);
+    for (words, count) in &lacking {
+        let of = if *count == listed.len() {
+            "All".to_owned()
+        } else {
+            format!("{count} of the {}", listed.len())
+        };
+        _ = writeln!(out, "\n{of} modules: {words}");
+    }
     for l in listed {
         let mut lines: Vec<String> = l.findings.iter().map(|f| shown_long(&f.words())).collect();
         lines.extend(own_peak(l));
         lines.extend(l.rerun.iter().map(|r| shown_long(r)));
         lines.extend(l.remarks.iter().map(|r| shown_long(&r.to_string())));
         lines.extend(
-            l.missing.iter().filter(|m| m.what != "the protocol buffer").map(|m| {
-                format!("{} is not there. Without it: {}. {}.", upper(m.what), m.costs, upper(&m.how))
-            }),
+            l.missing
+                .iter()
+                .filter(|m| m.what != UNSAID)
+                .map(missing_words)
+                .filter(|words| !lacking.iter().any(|(w, _)| w == words)),
         );
         if !lines.is_empty() {
             let id = l.entry.id.as_ref().map(|id| format!("{id} ")).unwrap_or_default();
