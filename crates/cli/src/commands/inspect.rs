@@ -71,12 +71,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     }
     // What is wrong is told above, with its place; whoever only looks at the status is to know as well.
     let is_error = |r: &Remark| r.severity == hlo::Severity::Error;
-    let unread = listed.iter().filter(|l| l.peak.is_none() && l.remarks.iter().any(is_error)).count();
+    let unread = listed.iter().filter(|l| l.remarks.iter().any(is_error)).count();
     let damaged = opened.remarks.iter().filter(|r| is_error(r)).count();
     if unread + damaged > 0 {
         let mut lines = Vec::new();
         if unread > 0 {
-            lines.push(format!("{unread} of {} modules cannot be read, expected whole ones", listed.len()));
+            lines.push(format!(
+                "{unread} of {} modules cannot be read whole, expected files without errors",
+                listed.len()
+            ));
         }
         if damaged > 0 {
             lines.push(format!("{damaged} of the files were not taken whole, expected none"));
