@@ -372,9 +372,10 @@ impl ModuleArguments {
                         .and_then(|f| f.rsplit('/').next())
                         .map(|f| format!(" ({f})"))
                         .unwrap_or_default();
-                    match has_numbers {
-                        true => format!("{folder}{} {}{file}", e.id.as_deref().unwrap_or("-"), e.name),
-                        false => format!("{} {folder}{}{file}", i + 1, e.name),
+                    if has_numbers {
+                        format!("{folder}{} {}{file}", e.id.as_deref().unwrap_or("-"), e.name)
+                    } else {
+                        format!("{} {folder}{}{file}", i + 1, e.name)
                     }
                 })
                 .collect();
