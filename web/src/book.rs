@@ -107,8 +107,13 @@ impl Book {
             return;
         }
         let Ok(history) = window().history() else { return };
-        // Without a hash the address is the page's own path.
-        let to = if to.is_empty() { window().location().pathname().unwrap_or_default() } else { to };
+        // Without a hash the address is the page's own path, with the language that was asked for.
+        let location = window().location();
+        let to = if to.is_empty() {
+            location.pathname().unwrap_or_default() + &location.search().unwrap_or_default()
+        } else {
+            to
+        };
         // Browsers refuse very long addresses, and too many in a short time; the page works on without.
         _ = if as_entry {
             history.push_state_with_url(&JsValue::NULL, "", Some(&to))
