@@ -25,7 +25,7 @@ const SHALLOW = [1, 2, 3];
 const DEEP = [1, 2, 3, 4, 6, 10];
 const TRIES = 200;
 const WORK = 800;
-const ALL_WORK = 12_000;
+const ALL_WORK = 6000;
 const SENTENCES_OF_A_KEY = 12;
 
 const PERIODS = /(?<=[.!?…][)"'”]?)\s+(?=\S)/gu;
@@ -33,11 +33,13 @@ const COLONS = /(?<=[.!?…:][)"'”]?)\s+(?=\S)/gu;
 const SENTENCES = /[.!?]\s+[A-Z\ue000-\uf8ff]/u;
 const isWord = /\p{L}{2}/u;
 const WORDS = /[\p{L}\p{N}'’-]+/gu;
-const SIZE = "[+−±-]?<?[\\d.,]+ ?(?:[KMGTPE]i?B|B|%|bytes|µs|us|ms|s)?(?: \\([^()]*\\d[^()]*\\))?";
+const SIZE = "[+−±-]?<?[\\d.,]+ ?(?:[KMGTPE]i?B|B|%|µs|us|ms|s)?(?: \\([^()]*\\d[^()]*\\))?";
 /** An operation of MLIR, whole or as a graph has it. */
 const OPERATION = '(?:%\\S+ = )?(?:"[\\w.]+"\\([^]*|[\\w.]+(?: [%^]\\S+(?:, [%^]\\S+)*)?)';
 /** A name, also with an index, a size, or a signature behind it, a number, a size, an operation; elements count as names. */
 const ATOM = new RegExp(`^(?:${SIZE}|\\S+(?: \\{[\\d,]*\\})?(?: \\((?:${SIZE}|[^()\\s]+)\\))?|\\S+ \\([^]*\\w\\[[^]*|${OPERATION})$`, "u");
+/** Words of ours that are names in most modules. */
+const OPCODES = new Set("add after all and broadcast call compare constant copy convert custom divide domain dot early fusion gather infeed iota later map maximum minimum multiply not outfeed pad parameter partition reduce replica reverse rng scatter select sign slice sort subtract tan transpose tuple while bitcast cosine sine conditional concatenate".split(" "));
 /** What stands between phrases, and what stands there in Chinese. */
 const SEPARATORS = [
   [" · ", " · "],
@@ -66,6 +68,8 @@ export class Translator {
   #left = 0; // of the work for one attempt, and for one text
   #total = 0;
   #busy = false;
+  #strict = false;
+  #ours = new Set(); // words of the keys
 
   constructor(table) {
     const templates = [];
@@ -77,6 +81,7 @@ export class Translator {
         templates.push(template);
         for (const word of template.words) uses.set(word, (uses.get(word) ?? 0) + 1);
       }
+      for (const word of template.words) if (/^[a-z]{3,}$/.test(word) && !OPCODES.has(word)) this.#ours.add(word);
       if (BREAKS.has(key[0])) this.#starts.add(key.slice(0, START));
     }
     for (const template of templates) {
@@ -89,29 +94,46 @@ export class Translator {
   /** The translation of a text, or undefined. `marks` gives the name and the text of each element in it. */
   text(text, marks = []) {
     if (text.length > LONGEST) return undefined;
-    if (ATOM.test(text)) return this.#exact.get(text) ?? text;
+    // A word beside an element is one with it; a name has more than letters.
+    if (ATOM.test(text) && !(marks.length && /^[\ue000-\uf8ff]*\p{L}{2,}[\ue000-\uf8ff]*$/u.test(text))) return this.#exact.get(text) ?? text;
     const key = marks.length ? `${text}\u0000${marks.map((m) => (m.text === undefined ? "" : `${m.tag}:${m.text}`)).join("\u0000")}` : text;
     if (this.#memo.has(key)) return this.#memo.get(key);
     const outermost = !this.#busy;
     if (outermost) {
       this.#busy = true;
-      this.#total = ALL_WORK;
+      this.#total = ALL_WORK / 3;
       this.#left = WORK;
     }
-    const found =
+    // What could be a word of ours is taken for a name only where nothing else fits.
+    if (outermost) this.#strict = true;
+    let found = this.#found(text, marks);
+    if (found === undefined && outermost) {
+      this.#strict = false;
+      this.#total = ALL_WORK;
+      found = this.#found(text, marks);
+    }
+    if (outermost) this.#busy = false;
+    // What was given up within another text may yet be found alone.
+    if (!outermost && (found === undefined || !this.#strict)) return found;
+    if (this.#memo.size >= KEPT) this.#memo.clear();
+    this.#memo.set(key, found);
+    return found;
+  }
+
+  #found(text, marks) {
+    return (
       this.#search([0], () => this.#piece(text, marks)) ??
       this.#trimmed(text, marks) ??
       this.#sentences(text, marks, SHALLOW, PERIODS) ??
       this.#search(SHALLOW, () => this.#piece(text, marks)) ??
       this.#sentences(text, marks, DEEP, COLONS) ??
       this.#search(DEEP, () => this.#phrase(text, marks)) ??
-      this.#search(DEEP, () => this.#joined(text, marks));
-    if (outermost) this.#busy = false;
-    // What was given up within another text may yet be found alone.
-    if (found === undefined && !outermost) return found;
-    if (this.#memo.size >= KEPT) this.#memo.clear();
-    this.#memo.set(key, found);
-    return found;
+      this.#search(DEEP, () => this.#joined(text, marks))
+    );
+  }
+
+  #isName(text) {
+    return ATOM.test(text) && !(this.#strict && this.#ours.has(text));
   }
 
   /** What is simple is found with little nesting, and most ways that lead nowhere are given up early by it. */
@@ -233,12 +255,13 @@ export class Translator {
     const words = out.find((p) => p.slot === slot)?.words;
     if (words?.has(text)) return words.get(text);
     if (words?.has("*")) return text;
-    if (text === "" || ATOM.test(text)) return text;
+    if (text === "") return text;
+    if (ATOM.test(text)) return this.#isName(text) ? text : undefined;
     return this.#slotted(text, marks);
   }
 
   #slotted(text, marks) {
-    if (ATOM.test(text)) return this.#exact.get(text) ?? text;
+    if (ATOM.test(text)) return this.#exact.get(text) ?? (this.#isName(text) ? text : undefined);
     // An opcode with its article.
     return this.#listed(text, marks) ?? this.#phrase(text, marks) ?? /^an? (\S+)$/.exec(text)?.[1];
   }
@@ -248,7 +271,7 @@ export class Translator {
     const [, all, more] = /^(.*?)(?:,? and ([\d,]+) more)?$/s.exec(text);
     const pieces = all.split(/, and |, | and /);
     if (pieces.length < 2 && !more) return undefined;
-    const said = pieces.map((p) => (ATOM.test(p) ? p : this.#phrase(p, marks)));
+    const said = pieces.map((p) => (this.#isName(p) ? p : this.#phrase(p, marks)));
     if (said.includes(undefined)) return undefined;
     if (more) return `${said.join("、")} 等，另有 ${more} 个`;
     return `${said.slice(0, -1).join("、")} 和 ${said.at(-1)}`;

@@ -116,7 +116,7 @@ test("names stay, whatever they look like", () => {
     const started = performance.now();
     const is = say(text);
     assert.ok(is === undefined || typeof is === "string");
-    assert.ok(performance.now() - started < 3000, `${text.slice(0, 30)} takes too long`);
+    assert.ok(performance.now() - started < 8000, `${text.slice(0, 30)} takes too long`);
   }
 });
 
