@@ -269,7 +269,7 @@ export class Translator {
   /** A list of names, or of phrases of ours. */
   #listed(text, marks) {
     const [, all, more] = /^(.*?)(?:,? and ([\d,]+) more)?$/s.exec(text);
-    const pieces = all.split(/, and |, | and /);
+    const pieces = all.split(/(?:, and |, | and )(?![^()]*\))/);
     if (pieces.length < 2 && !more) return undefined;
     const said = pieces.map((p) => (this.#isName(p) ? p : this.#phrase(p, marks)));
     if (said.includes(undefined)) return undefined;

@@ -14,10 +14,11 @@ const line = (name, sizes) =>
   console.log(name.padEnd(44), ...sizes.map((size) => (typeof size === "number" ? number.format(size) : size).padStart(11)));
 
 // Folders hold what is fetched on demand, but for the fonts; the first load is what lies beside the page.
+// Rules, the shell of reports and what translates are fetched by those who want them.
 const beside = readdirSync(dist, { withFileTypes: true })
   .filter((entry) => entry.isFile() && [".html", ".css", ".js", ".wasm", ".svg"].includes(extname(entry.name)))
   .map((entry) => entry.name)
-  .filter((name) => name !== "rules.html" && name !== "report-shell.html")
+  .filter((name) => !["rules.html", "report-shell.html", "locale.js"].includes(name))
   .sort();
 // The lab is a page of its own, whose files keep their names.
 const SHARED = ["report.css", "fonts.css", "icon.svg", "style.css", "tokens.css"];
