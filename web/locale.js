@@ -10,7 +10,7 @@
 // translate="no", or is of a kind in VERBATIM.
 
 /** Elements whose text is code or names. */
-const VERBATIM = "code, pre, script, noscript, style, textarea, .code, .plain, .hlo, .dump-line .text, [translate='no']";
+const VERBATIM = "code, pre, script, noscript, style, textarea, .code, .dump-line .text, [translate='no']";
 /** Elements that mark a piece of text and may stand in a key by name. */
 const MARKS = new Set(["DFN", "EM", "B", "STRONG", "I", "KBD", "SUB", "SUP", "SMALL", "CODE"]);
 const ATTRIBUTES = ["aria-label", "aria-valuetext", "aria-description", "aria-roledescription", "title", "placeholder", "alt", "label"];
