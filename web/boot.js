@@ -86,7 +86,12 @@ try {
 } catch (error) {
   if (startup) {
     startup.setAttribute("role", "alert");
-    startup.textContent = `Bufferscope could not start. It needs a browser with WebAssembly and a page served over http. (${error})`;
+    startup.textContent = `Bufferscope could not start. It needs a browser with WebAssembly and a page served over http. (${error}) `;
+    // Written by `cargo xtask build`.
+    const figures = document.createElement("a");
+    figures.href = "figures.html";
+    figures.textContent = "The figures as they first are";
+    startup.append(figures, ".");
   }
   throw error;
 }

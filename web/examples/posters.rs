@@ -1,5 +1,5 @@
-//! Writes the figures as they first are, with their captions, as a piece of HTML: what stands on the page where there is
-//! no JavaScript. `cargo xtask build` puts it in; the name of the file to be written is the only argument.
+//! Writes the figures as they first are, with their captions, as a piece of HTML: what readers without JavaScript
+//! are led to. `cargo xtask build` makes a page of it; the name of the file to be written is the only argument.
 
 #[cfg(target_arch = "wasm32")]
 fn main() {}

@@ -7,6 +7,7 @@ use analysis::{Facts, Orders, Target, ValueId};
 use assigner::words::{bytes, list};
 use copy_insertion::{Fate, Rule};
 use hlo::{InstructionId, Module, Opcode};
+use sorts::Arrange as _;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
 
@@ -168,7 +169,7 @@ fn given(program: usize) -> Option<&'static Given> {
                     }
                 }
             }
-            shown.sort_unstable();
+            shown.arrange_unstable();
             shown.dedup();
             Some(Given { module, target, sites, shown })
         })
@@ -225,7 +226,7 @@ impl Setting {
             next.turned.retain(|n| *n != site);
         } else {
             next.turned.push(site);
-            next.turned.sort_unstable();
+            next.turned.arrange_unstable();
         }
         next
     }
@@ -399,7 +400,7 @@ pub fn answer(setting: &Setting) -> Option<Answer> {
         values.extend(&facts.buffer(facts.value(v).buffer).values);
     }
     let mut values: Vec<ValueId> = values.into_iter().collect();
-    values.sort_by_key(|v| (facts.clock.time(facts.defining(*v)), *v));
+    values.arrange_by_key(|v| (facts.clock.time(facts.defining(*v)), *v));
     let row: HashMap<ValueId, usize> = values.iter().enumerate().map(|(n, v)| (*v, n)).collect();
     let nodes = values
         .iter()

@@ -9,6 +9,7 @@ use crate::state::{Source, State};
 use crate::workbench::{Shared, Workbench};
 use leptos::ev::{KeyboardEvent, MouseEvent};
 use leptos::prelude::*;
+use sorts::Arrange as _;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use wasm_bindgen::{JsCast as _, JsValue};
@@ -98,7 +99,7 @@ impl Book {
             self.address.with_value(|a| {
                 figures.extend(a.figures.iter().filter(|(id, _)| !known(id)).cloned());
             });
-            figures.sort();
+            figures.arrange();
         }
         let address = Address { anchor: anchor.to_owned(), figures };
         let to = address.to_hash();
@@ -260,7 +261,7 @@ impl Book {
         self.texts.with_value(|texts| {
             let mut ids: Vec<&String> =
                 texts.iter().filter(|(_, t)| ***t == *text).map(|(id, _)| id).collect();
-            ids.sort_unstable();
+            ids.arrange_unstable();
             ids.first().map(|id| (*id).clone())
         })
     }

@@ -5,6 +5,7 @@ use crate::scene::{Item, SlabKind};
 use analysis::{Backend, Color, Target, ValueId};
 use assigner::words::{bytes, grouped, list};
 use hlo::Opcode;
+use sorts::Arrange as _;
 use std::sync::OnceLock;
 
 /// A compiled program with more than one memory space.
@@ -124,7 +125,7 @@ pub fn spaces(opened: &Opened) -> Vec<Space> {
             space.others.1 += slab.size;
         }
     }
-    out.sort_by_key(|s| s.color);
+    out.arrange_by_key(|s| s.color);
     out
 }
 

@@ -9,6 +9,7 @@ use copy_insertion::{
     guess_orders, insert_copies, suggest, words,
 };
 use hlo::{ComputationId, InstructionId, Module, Opcode};
+use sorts::Arrange as _;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -110,7 +111,7 @@ fn given(case: usize) -> Option<&'static Given> {
                 .filter(|c| *c != Change::AnalyseRegions)
                 .collect();
             // Reads first, each beside its order.
-            changes.sort_by_key(|c| (matches!(c, Change::ReadFirst { .. }), c.clone()));
+            changes.arrange_by_key(|c| (matches!(c, Change::ReadFirst { .. }), c.clone()));
             changes.dedup();
             let switches = changes
                 .into_iter()
@@ -204,7 +205,7 @@ impl Setting {
         next.on.retain(|n| *n != switch);
         if made {
             next.on.push(switch);
-            next.on.sort_unstable();
+            next.on.arrange_unstable();
         }
         next
     }
@@ -505,7 +506,7 @@ fn pair(history: &Module, clash: &Clash, at: &HashMap<&str, usize>, added: &Modu
         }
         Until::Unread | Until::Result => Vec::new(),
     };
-    readers.sort();
+    readers.arrange();
     readers.dedup();
     let until = match (&clash.until, readers.last()) {
         (_, Some((last, _))) => *last,

@@ -8,6 +8,7 @@ use analysis::{Backend, Facts, Orders, Step, Target, ValueId};
 use assigner::words::{self, Change};
 use assigner::{Assignment, Decision, Options};
 use hlo::{InstructionId, Module};
+use sorts::Arrange as _;
 
 /// Something to say about the text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -197,7 +198,7 @@ impl Run {
             let place = assignment.place(value);
             let mut reads: Vec<u32> =
                 v.uses.iter().filter_map(|u| facts.clock.time(u.user)).map(|s| s.0).collect();
-            reads.sort_unstable();
+            reads.arrange_unstable();
             reads.dedup();
             picture.items.push(Item {
                 value: value.0,
@@ -374,7 +375,7 @@ impl Opened {
             }
             out.extend(fewest_moves(&self.module.computation(c).instructions, &order));
         }
-        out.sort_unstable();
+        out.arrange_unstable();
         Some(out)
     }
 
@@ -414,7 +415,7 @@ impl Opened {
                 }),
             }
         }
-        out.sort_by_key(|t| t.step);
+        out.arrange_by_key(|t| t.step);
         if end == End::Start {
             out.reverse();
         }
@@ -452,7 +453,7 @@ impl Opened {
         };
         let mut temps: Vec<&Item> =
             picture.temps().filter(|i| i.size > 0 && i.end < picture.last()).collect();
-        temps.sort_by_key(|i| (std::cmp::Reverse(i.size), i.value));
+        temps.arrange_by_key(|i| (std::cmp::Reverse(i.size), i.value));
         temps
             .iter()
             .take(24)

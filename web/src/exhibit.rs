@@ -14,6 +14,7 @@ use leptos::ev::{Event, KeyboardEvent, PointerEvent};
 use leptos::html::{Canvas, Div};
 use leptos::prelude::*;
 use leptos::svg::Svg;
+use sorts::Arrange as _;
 use wasm_bindgen::JsCast as _;
 use web_sys::HtmlElement;
 
@@ -175,7 +176,7 @@ fn Controls() -> impl IntoView {
                 .into_iter()
                 .flat_map(|p| p.items.iter().filter(move |i| all || p.is_temp(i)))
                 .collect();
-            items.sort_by_key(|i| (i.start, i.end, i.value));
+            items.arrange_by_key(|i| (i.start, i.end, i.value));
             items.iter().map(|i| (i.value, i.name.clone())).collect::<Vec<_>>()
         })
     });

@@ -5,6 +5,7 @@ use crate::state::State;
 use deallocation::ir::{BlockId, Definition, OpId, Program, RegionId, ValueId};
 use deallocation::run::{Border, Fault, Kind, NOTHING, Report, run_all, words};
 use deallocation::{Break, Options, Outcome, Refusal, Step, deallocate, line, own, read};
+use sorts::Arrange as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A program of the gallery: one of those that the engine is tested with.
@@ -414,7 +415,7 @@ impl Story {
         }
         let of = |(rank, mut values): (u32, Vec<(u32, ValueId)>)| {
             values.retain(|(_, v)| !self.unnamed.contains(v));
-            values.sort_unstable();
+            values.arrange_unstable();
             let names = values.iter().map(|(_, v)| self.program.value(*v).label()).collect();
             let owners: Vec<String> = values
                 .iter()

@@ -6,6 +6,7 @@ use crate::sorting;
 use analysis::ValueId;
 use assigner::words::{self, bytes, difference};
 use assigner::{Bin, outcomes};
+use sorts::Arrange as _;
 use std::collections::HashMap;
 
 /// Where a value stands and why there: its allocation, offset and size, and the decision that put it there.
@@ -175,7 +176,7 @@ pub fn longest_together(picture: &Picture) -> u32 {
 pub fn buffer_mates(picture: &Picture, value: u32) -> Vec<u32> {
     let Some(buffer) = picture.item(value).map(|i| i.buffer) else { return Vec::new() };
     let mut items: Vec<_> = picture.items.iter().filter(|i| i.buffer == buffer).collect();
-    items.sort_by_key(|i| (i.start, i.end, i.value));
+    items.arrange_by_key(|i| (i.start, i.end, i.value));
     items.iter().map(|i| i.value).collect()
 }
 

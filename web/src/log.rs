@@ -5,6 +5,7 @@ use crate::engine::{Opened, Run};
 use analysis::ValueId;
 use assigner::words;
 use assigner::{AllocationId, Decision};
+use sorts::Arrange as _;
 use std::collections::HashMap;
 
 /// What a line of the log is about; the reader can have one kind only.
@@ -125,7 +126,7 @@ pub fn placed_by(run: &Run, at: usize) -> Vec<u32> {
             _ => None,
         })
         .collect();
-    out.sort_unstable();
+    out.arrange_unstable();
     out.dedup();
     out
 }

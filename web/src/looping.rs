@@ -8,6 +8,7 @@ use memory_space::loop_hints::{LoopOptions, PlannedLoop, add_loop_hints};
 use memory_space::loops::{LoopCopy, LoopPlan};
 use memory_space::program::{Program, Slicing, problem};
 use memory_space::{Options, Time};
+use sorts::Arrange as _;
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
@@ -194,7 +195,9 @@ pub fn plan(setting: Setting) -> Option<Plan> {
             plan: *plan,
         })
         .collect();
-    rows.sort_by_key(|r| (!matches!(r.plan, LoopPlan::Copied(_)), !matches!(r.plan, LoopPlan::Fast { .. })));
+    rows.arrange_by_key(|r| {
+        (!matches!(r.plan, LoopPlan::Copied(_)), !matches!(r.plan, LoopPlan::Fast { .. }))
+    });
     let before = planned.problem.idle_seconds.iter();
     Some(Plan {
         length,

@@ -13,6 +13,7 @@ use memory_space::{
     PrefetchResult, PrefetchWindow, Segment, Step, Time, TryOutcome, UseRef, assign, words,
 };
 use packing::{Algorithm, BufferKey, Event};
+use sorts::Arrange as _;
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
@@ -132,7 +133,7 @@ fn load(program: &Program) -> Option<Loaded> {
             }
         }
     }
-    requests.sort_by_key(|r| (r.time, r.buffer, r.read));
+    requests.arrange_by_key(|r| (r.time, r.buffer, r.read));
     let most = problem.options.max_size_in_bytes;
     let used = assign(&problem).ok()?.heap_size;
     let base = if used.saturating_mul(2) < most { used } else { most };

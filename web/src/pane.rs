@@ -8,6 +8,7 @@ use crate::engine::{self, Opened, Problem, Run};
 use crate::scene::{self, Curve, Item, Picture, Slab, SlabKind, StepName};
 use assigner::words::{both, bytes, grouped, list};
 use dumps::read::{AllocationRecord, Dump, LineKind, ReportRow, UseRecord, ValueName};
+use sorts::Arrange as _;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -83,7 +84,7 @@ impl<'p> Guide<'p> {
     fn new(picture: &'p Picture, colors: &[u32]) -> Self {
         let plain = |name: &'p str| name.strip_suffix("{}").unwrap_or(name);
         let mut blocks: Vec<usize> = (0..picture.slabs.len()).collect();
-        blocks.sort_by_key(|i| {
+        blocks.arrange_by_key(|i| {
             let slab = &picture.slabs[*i];
             (colors.get(*i).copied().unwrap_or(0), std::cmp::Reverse(slab.size), slab.id)
         });

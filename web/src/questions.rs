@@ -7,6 +7,7 @@ use analysis::ValueId;
 use analysis::sharing::interference;
 use assigner::words::{bytes, interference_words, list};
 use hlo::Opcode;
+use sorts::Arrange as _;
 use std::fmt::Write as _;
 
 /// How two values stand to each other.
@@ -34,7 +35,7 @@ pub struct Pair {
 /// What there is to choose a pair from: the temporaries of some size, in the order in which they are written.
 pub fn candidates(picture: &Picture) -> Vec<(u32, String)> {
     let mut items: Vec<&Item> = picture.temps().filter(|i| i.size > 0).collect();
-    items.sort_by_key(|i| (i.start, i.end, i.value));
+    items.arrange_by_key(|i| (i.start, i.end, i.value));
     items.iter().map(|i| (i.value, i.name.clone())).collect()
 }
 
@@ -165,7 +166,7 @@ pub fn copies(opened: &Opened) -> Vec<u32> {
         .filter(|i| i.slab.is_some())
         .filter(|i| opened.module.instruction(opened.facts.defining(ValueId(i.value))).opcode == Opcode::Copy)
         .collect();
-    items.sort_by_key(|i| (std::cmp::Reverse(i.size), i.value));
+    items.arrange_by_key(|i| (std::cmp::Reverse(i.size), i.value));
     items.iter().map(|i| i.value).collect()
 }
 

@@ -3,6 +3,7 @@
 use crate::engine::{Opened, Run};
 use assigner::words::{self, bytes};
 use assigner::{Bin, Outcome, outcomes};
+use sorts::Arrange as _;
 
 /// A bin as the reader sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,7 +70,7 @@ pub fn cards(opened: &Opened, run: &Run, most: usize) -> Vec<Card> {
         .collect();
     // A loop's state in a donated parameter does not look like a parameter: those with the most names come first.
     if let Some(parameters) = BINS.iter().position(|b| b.bin == Bin::Parameter) {
-        by_bin[parameters].sort_by_key(|(b, _)| std::cmp::Reverse(opened.facts.buffer(*b).values.len()));
+        by_bin[parameters].arrange_by_key(|(b, _)| std::cmp::Reverse(opened.facts.buffer(*b).values.len()));
     }
     let mut chosen = Vec::new();
     for round in 0..most {
@@ -84,7 +85,7 @@ pub fn cards(opened: &Opened, run: &Run, most: usize) -> Vec<Card> {
         }
     }
     let mut cards: Vec<Card> = chosen.into_iter().map(|(b, o)| card(opened, run, b, o)).collect();
-    cards.sort_by_key(|c| c.value);
+    cards.arrange_by_key(|c| c.value);
     cards
 }
 

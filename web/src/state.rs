@@ -4,6 +4,7 @@
 
 use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 use serde::{Deserialize, Serialize};
+use sorts::Arrange as _;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -161,7 +162,7 @@ impl State {
     /// With an order of instructions in place of the module's own.
     #[must_use]
     pub fn with_moves(&self, mut moves: Vec<Move>) -> Self {
-        moves.sort_unstable();
+        moves.arrange_unstable();
         Self { moves, ..self.clone() }
     }
 
@@ -317,7 +318,7 @@ fn read_edits(text: &str) -> Option<Vec<Edit>> {
         }
         edits.push(Edit { value, start, end });
     }
-    edits.sort_unstable();
+    edits.arrange_unstable();
     edits.dedup_by_key(|e| e.value);
     Some(edits)
 }
@@ -328,7 +329,7 @@ fn read_moves(text: &str) -> Option<Vec<Move>> {
         let (instruction, to) = part.split_once('.')?;
         moves.push(Move { to: to.parse().ok()?, instruction: instruction.parse().ok()? });
     }
-    moves.sort_unstable();
+    moves.arrange_unstable();
     Some(moves)
 }
 

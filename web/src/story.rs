@@ -4,6 +4,7 @@ use crate::engine::{Opened, Run, Threshold};
 use crate::scene::{Item, Picture, SlabKind};
 use crate::state::End;
 use assigner::words::{both, bytes, difference, grouped, list};
+use sorts::Arrange as _;
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
@@ -31,7 +32,7 @@ pub fn peak(run: &Run) -> String {
     };
     let mut alive: Vec<&Item> =
         picture.temps().filter(|i| i.start <= step && step <= i.end && i.size > 0).collect();
-    alive.sort_by_key(|i| (std::cmp::Reverse(i.size), i.value));
+    alive.arrange_by_key(|i| (std::cmp::Reverse(i.size), i.value));
     let largest: Vec<String> =
         alive.iter().take(2).map(|i| format!("{} ({})", i.name, bytes(i.size))).collect();
     let mut out = format!("Peak: at step {step}, where {} runs, ", picture.step_name(step));

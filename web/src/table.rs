@@ -4,6 +4,7 @@ use crate::workbench::use_workbench;
 use assigner::words::{grouped, list};
 use leptos::ev::Event;
 use leptos::prelude::*;
+use sorts::Arrange as _;
 
 /// One row.
 #[derive(Clone, PartialEq, Eq)]
@@ -64,7 +65,7 @@ fn Rows() -> impl IntoView {
         let picture = &run.picture;
         let all = wb.state.with(|s| s.all_rows);
         let mut items: Vec<_> = picture.items.iter().filter(|i| all || picture.is_temp(i)).collect();
-        items.sort_by_key(|i| (i.start, i.end, i.value));
+        items.arrange_by_key(|i| (i.start, i.end, i.value));
         items
             .into_iter()
             .map(|i| {

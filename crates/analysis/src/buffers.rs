@@ -4,6 +4,7 @@ use crate::values::{Position, Value, Values};
 use crate::{Backend, BufferId, CallGraph, Color, Orders, Target, ValueId};
 use hlo::{InstructionId, Module, Opcode, ShapeIndex};
 use rustc_hash::FxHashMap;
+use sorts::Arrange as _;
 
 /// Values that must share one address.
 #[derive(Clone, Debug)]
@@ -381,7 +382,7 @@ pub(crate) fn merge_values(
         if together.len() < 2 {
             continue;
         }
-        together.sort_unstable();
+        together.arrange_unstable();
         together.dedup();
         // Into the largest set; among equals the one reached through the smallest value.
         let mut largest = slot[together[0].index()];
@@ -404,7 +405,7 @@ pub(crate) fn merge_values(
     }
     members.retain(|m| !m.is_empty());
     for m in &mut members {
-        m.sort_unstable();
+        m.arrange_unstable();
     }
     members
 }

@@ -6,6 +6,7 @@
 use crate::{Backend, Target};
 use hlo::{ComputationId, InstructionId, Module, Opcode, ProtoOrders};
 use rustc_hash::FxHashMap;
+use sorts::Arrange as _;
 
 /// The orders that text lacks.
 #[derive(Clone, Debug)]
@@ -76,14 +77,14 @@ pub fn callee_first(module: &Module, storage: &[ComputationId]) -> Vec<Computati
                 }
             }
         }
-        moved.sort_unstable();
+        moved.arrange_unstable();
         for &(_, caller) in &moved {
             place[caller.index()] = Some(next);
             next += 1;
         }
     }
     let mut out = storage.to_vec();
-    out.sort_by_key(|c| place[c.index()]);
+    out.arrange_by_key(|c| place[c.index()]);
     out
 }
 
@@ -199,7 +200,7 @@ impl<'m> Names<'m> {
                 (key, i)
             })
             .collect();
-        keyed.sort();
+        keyed.arrange();
         keyed.into_iter().map(|(_, i)| i).collect()
     }
 
@@ -213,7 +214,7 @@ impl<'m> Names<'m> {
         };
         let places: Vec<usize> = (0..list.len()).filter(|at| own_callee(&list[*at]).is_some()).collect();
         let mut callers: Vec<InstructionId> = places.iter().map(|at| list[*at]).collect();
-        callers.sort_by_key(own_callee);
+        callers.arrange_by_key(own_callee);
         for (at, caller) in places.into_iter().zip(callers) {
             list[at] = caller;
         }
@@ -231,7 +232,7 @@ impl<'m> Names<'m> {
         let numbers: Option<Vec<_>> =
             self.module.computation_ids().map(|c| untouched(c).map(|n| (n, c))).collect();
         if let Some(mut numbers) = numbers {
-            numbers.sort_unstable();
+            numbers.arrange_unstable();
             return numbers.into_iter().map(|(_, c)| c).collect();
         }
         let pairs = self.pair_keys(base_number);
@@ -270,7 +271,7 @@ impl<'m> Names<'m> {
                 }
             })
             .collect();
-        keyed.sort_unstable();
+        keyed.arrange_unstable();
         keyed.into_iter().map(|(.., c)| c).collect()
     }
 
@@ -346,14 +347,14 @@ impl<'m> Names<'m> {
                 first.push(((2, number, region_number(name), 0), c));
             }
         }
-        first.sort_unstable();
+        first.arrange_unstable();
         let mut storage: Vec<ComputationId> = first.into_iter().map(|(_, c)| c).collect();
         // The other fusions follow their callers, and those stand in the callee-first order of what is known so far.
         let mut rank = vec![usize::MAX; self.module.computations.len()];
         for (i, c) in callee_first(self.module, &storage).into_iter().enumerate() {
             rank[c.index()] = i;
         }
-        fusions.sort_by_key(|c| {
+        fusions.arrange_by_key(|c| {
             let caller = self.called_by[c.index()].map(|(_, i)| self.module.instruction(i).computation);
             let is_wrapped = self.name(*c).starts_with("wrapped_");
             (is_wrapped, caller.map_or(usize::MAX, |caller| rank[caller.index()]), *c)
@@ -413,7 +414,7 @@ impl Orders {
                     ours.len()
                 ));
             }
-            list.sort_unstable();
+            list.arrange_unstable();
             instructions[c.index()] = list.into_iter().map(|(_, i)| i).collect();
             callee_first.push(c);
             storage.push((s.id, c));
@@ -427,7 +428,7 @@ impl Orders {
         }
         // libtpu has read its module from such a file itself, so that the file's order is also that of storage there.
         if target.backend != Backend::Tpu {
-            storage.sort_unstable();
+            storage.arrange_unstable();
         }
         let storage = storage.into_iter().map(|(_, c)| c).collect();
         Ok(Self { storage, instructions, callee_first, exact: true })

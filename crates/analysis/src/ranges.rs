@@ -5,6 +5,7 @@ use crate::clock::{start_of_chain, wrapped};
 use crate::values::{Position, Value};
 use crate::{Backend, Clock, Step, Target, ValueId};
 use hlo::{ComputationId, InstructionId, Module, Opcode};
+use sorts::Arrange as _;
 
 /// From when to when a value is wanted, both ends included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,7 +92,7 @@ pub(crate) fn live_ranges(
     for buffer in buffers {
         chain.clear();
         chain.extend(buffer.values.iter().filter_map(|v| ranges[v.index()].map(|r| (r.start, r.end, *v))));
-        chain.sort_unstable();
+        chain.arrange_unstable();
         for i in 1..chain.len() {
             let carried = chain[i].1.max(chain[i - 1].1);
             chain[i - 1].1 = chain[i - 1].1.min(chain[i].0);

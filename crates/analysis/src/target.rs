@@ -2,6 +2,7 @@
 
 use crate::Color;
 use hlo::{Layout, Module, Shape, ShapeId, Shapes};
+use sorts::Arrange as _;
 
 /// The compiler a module comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -282,7 +283,7 @@ fn tiled_bytes(element_bits: u64, dims: &[u64], layout: Option<&Layout>) -> u64 
         let size = dims.get(*dim as usize).copied().unwrap_or(0);
         let mut bounds: Vec<u64> =
             std::iter::once(0).chain(cuts.iter().copied()).chain(std::iter::once(size)).collect();
-        bounds.sort_unstable();
+        bounds.arrange_unstable();
         let largest = bounds.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(size);
         let at = layout.and_then(|l| l.minor_to_major.iter().rev().position(|d| d == dim));
         if let Some(slot) = at.and_then(|at| physical.get_mut(at)) {

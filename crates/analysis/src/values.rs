@@ -6,6 +6,7 @@ use crate::{Backend, BufferId, CallGraph, Color, Orders, Target, ValueId};
 use hlo::{ComputationId, InstructionId, Module, Opcode};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use sorts::Arrange as _;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -591,7 +592,7 @@ impl<'a> Flow<'a> {
                     set.extend_from_slice(&self.sets[self.slot(input, sub)]);
                 }
             }
-            set.sort_unstable();
+            set.arrange_unstable();
             set.dedup();
             let slot = self.slot(id, sub);
             if self.sets[slot] != set {
@@ -739,7 +740,7 @@ impl<'a> Flow<'a> {
                 *v = to;
             }
             if moved {
-                set.sort_unstable();
+                set.arrange_unstable();
                 set.dedup();
             }
             self.sets[slot] = set;
@@ -820,7 +821,7 @@ impl<'a> Flow<'a> {
             for p in &value.positions {
                 reads.clear();
                 reads.extend_from_slice(self.graph.reads(p.instruction));
-                reads.sort_by_key(|r| (user_key[r.user.index()], r.operand));
+                reads.arrange_by_key(|r| (user_key[r.user.index()], r.operand));
                 for read in &reads {
                     let counts = match module.instruction(read.user).opcode {
                         Opcode::GetTupleElement | Opcode::Copy => p.sub == 0,

@@ -10,6 +10,7 @@ use analysis::ranges::{LiveRanges, is_aliased};
 use analysis::sharing::interference;
 use analysis::{Backend, Buffer, BufferId, Color, Context, Facts, Step, ValueId};
 use hlo::{ComputationId, InstructionId, Module, Opcode, ShapeIndex};
+use sorts::Arrange as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What memory space assignment placed before: one colour's allocation, taken as it is (GPU and TPU supplement, 8.4).
@@ -189,13 +190,13 @@ impl Run<'_> {
         let sweep = facts.target.backend == Backend::Tpu;
         if !sweep {
             let position = self.positions(&ours);
-            candidates.sort_by_cached_key(|id| {
+            candidates.arrange_by_cached_key(|id| {
                 let b = facts.buffer(*id);
                 let first = b.values.iter().map(|v| position[facts.defining(*v).index()]).min();
                 (std::cmp::Reverse(b.size), !b.live_out, first, *id)
             });
         } else if !thread_local {
-            candidates.sort_by_cached_key(|id| {
+            candidates.arrange_by_cached_key(|id| {
                 let b = facts.buffer(*id);
                 (self.hull(*id).0, std::cmp::Reverse(b.size), !b.live_out, *id)
             });
@@ -218,7 +219,7 @@ impl Run<'_> {
             .filter(|b| global.contains(&module.instruction(facts.defining(b.values[0])).computation))
             .map(|b| b.id)
             .collect();
-        candidates.sort_by_key(|id| {
+        candidates.arrange_by_key(|id| {
             let b = facts.buffer(*id);
             (std::cmp::Reverse(b.size), !b.live_out, *id)
         });
@@ -418,7 +419,7 @@ impl Run<'_> {
             .filter_map(|v| self.place.get(v.index()).copied().flatten())
             .map(|(a, p)| (a, p.offset, p.size))
             .collect();
-        slices.sort_unstable();
+        slices.arrange_unstable();
         slices.dedup();
         slices.into_iter().map(|(a, ..)| a).collect()
     }
@@ -527,7 +528,7 @@ impl Run<'_> {
         for range in buffer.values.iter().filter_map(|v| self.ranges.get(*v)) {
             self.when[allocation.id.index()].overlapping(range, &mut out);
         }
-        out.sort_unstable();
+        out.arrange_unstable();
         out.dedup();
         Some(out)
     }
@@ -585,7 +586,7 @@ impl Run<'_> {
 
     fn finish(mut self) -> (Assignment, Vec<Decision>) {
         for a in &mut self.allocations {
-            a.values.sort_unstable_by_key(|p| p.value);
+            a.values.arrange_by_key(|p| p.value);
             for p in &a.values {
                 self.place[p.value.index()] = Some((a.id, *p));
             }

@@ -5,6 +5,7 @@ use analysis::sharing::can_share;
 use analysis::{Facts, Position, Step, ValueId};
 use hlo::{Module, Opcode};
 use packing::{BufferKey, Event, Options, Packing};
+use sorts::Arrange as _;
 
 /// Packs the events. They are well formed by construction, so the only failure left is a size beyond the address space;
 /// such a module gets heaps of nothing, and its sizes were reported when it was read.
@@ -75,7 +76,7 @@ impl<'a> Simulation<'a> {
                 by_start.push((r.start, r.end, *v));
             }
         }
-        by_start.sort_unstable();
+        by_start.arrange_unstable();
         Self {
             module,
             facts,

@@ -6,6 +6,7 @@ use analysis::ranges::LiveRanges;
 use analysis::sharing::{Touching, interference_of, may_write_over};
 use analysis::{Facts, Interference, LiveRange, Step, ValueId};
 use hlo::Module;
+use sorts::Arrange as _;
 
 /// One end of a live range.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -82,8 +83,8 @@ pub fn thresholds(
         }
     }
     match end {
-        End::End => out.sort_by_key(|t| (t.step, t.loses)),
-        End::Start => out.sort_by_key(|t| (std::cmp::Reverse(t.step), t.loses)),
+        End::End => out.arrange_by_key(|t| (t.step, t.loses)),
+        End::Start => out.arrange_by_key(|t| (std::cmp::Reverse(t.step), t.loses)),
     }
     out
 }

@@ -12,6 +12,7 @@ use analysis::ranges::LiveRanges;
 use analysis::sharing::{Clause, Interference, Overlap, Touching, interference};
 use analysis::{Facts, Step, ValueId};
 use hlo::{Module, Opcode};
+use sorts::Arrange as _;
 use std::fmt::Write as _;
 
 /// A number with its thousands apart: `25,028`.
@@ -339,7 +340,7 @@ pub fn change(
             }
         }
     }
-    broken.sort_by_key(|b| (b.at, b.value, b.with));
+    broken.arrange_by_key(|b| (b.at, b.value, b.with));
     let moved = facts
         .values()
         .map(|v| v.id)

@@ -16,6 +16,7 @@ pub(crate) use locate::Remarks;
 use locate::locate;
 use scan::span;
 use smallvec::SmallVec;
+use sorts::Arrange as _;
 use std::collections::{HashMap, HashSet};
 
 /// What came of reading a module.
@@ -515,7 +516,7 @@ impl<'t> Reader<'t> {
             }
             return None;
         };
-        frame.parameters.sort_by_key(|p| (p.0, p.1));
+        frame.parameters.arrange_by_key(|p| (p.0, p.1));
         let mut parameters = Vec::with_capacity(frame.parameters.len());
         let mut expected = 0;
         for &(number, id, at) in &frame.parameters {
@@ -914,7 +915,7 @@ impl<'t> Reader<'t> {
         }
         let id = InstructionId(self.instructions.len() as u32);
         let called_from = self.called_pool.len();
-        partial.called.sort_by_key(|c| c.0);
+        partial.called.arrange_by_key(|c| c.0);
         for (_, callee) in &partial.called {
             match *callee {
                 Callee::Known(id) => self.called_pool.push(id),
@@ -1033,7 +1034,7 @@ impl<'t> Reader<'t> {
         let attributes = slice(attributes_from, self.attribute_pool.len());
         let called_from = self.called_pool.len();
         let root = InstructionId(self.instructions.len() as u32);
-        partial.called.sort_by_key(|c| c.0);
+        partial.called.arrange_by_key(|c| c.0);
         for (_, callee) in &partial.called {
             match *callee {
                 Callee::Known(id) => self.called_pool.push(id),

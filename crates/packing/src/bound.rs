@@ -2,6 +2,7 @@
 
 use crate::timeline::{KeyIndex, Timeline};
 use crate::{Event, PackError};
+use sorts::Arrange as _;
 use std::collections::BTreeMap;
 
 /// The unfragmented size in bytes as XLA counts it: alloc and share add the group's size, free subtracts it, the largest
@@ -67,7 +68,7 @@ pub fn aligned_peak_live_size(events: &[Event], alignment: u64) -> Result<u64, P
             changes.push((run.end + 1, false, group.size));
         }
     }
-    changes.sort_unstable(); // at one tick, what ends goes before what begins
+    changes.arrange_unstable(); // at one tick, what ends goes before what begins
     let rounded = |size: u64| size.checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
     // How many living groups there are for each rounding.
     let mut roundings: BTreeMap<u64, u32> = BTreeMap::new();
@@ -106,7 +107,7 @@ pub fn peak_live_size(events: &[Event]) -> Result<u64, PackError> {
             changes.push((run.end + 1, -i128::from(group.size)));
         }
     }
-    changes.sort_unstable(); // at one tick, what ends goes before what begins
+    changes.arrange_unstable(); // at one tick, what ends goes before what begins
     let (mut sum, mut largest) = (0, 0);
     for (_, change) in changes {
         sum += change;

@@ -1,5 +1,6 @@
 //! The packers that place by start time (FAST_PACKERS 3 and 4).
 
+use sorts::Arrange as _;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -77,7 +78,7 @@ pub(crate) fn split_lists(timeline: &Timeline, options: &Options) -> (Vec<u32>, 
         single_count += usize::from(is_single);
         true
     });
-    fast.sort_unstable(); // positions are in order of start
+    fast.arrange_unstable(); // positions are in order of start
     (slow, fast)
 }
 

@@ -6,6 +6,7 @@ use crate::order;
 use crate::plain::{self, Plain};
 use crate::timeline::{Run, Timeline};
 use crate::{Algorithm, BufferKey, Event, Options, PackError, Placement, pack};
+use sorts::Arrange as _;
 
 /// A free chunk that was weighed for a placement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -129,7 +130,7 @@ pub fn inspect_placement(
 
     let mut position_of: Vec<(BufferKey, u32)> =
         timeline.groups.iter().zip(0..).map(|(group, at)| (group.root, at)).collect();
-    position_of.sort_unstable();
+    position_of.arrange_unstable();
     let position = |buffer: BufferKey| {
         let at = position_of.binary_search_by_key(&buffer, |(key, _)| *key).expect("only roots are placed");
         position_of[at].1
@@ -212,7 +213,7 @@ pub fn inspect_placement(
             OccupiedChunk { buffer: earlier.buffer, offset: earlier.offset, end, free_from }
         })
         .collect();
-    occupied.sort_unstable_by_key(|chunk| (chunk.offset, chunk.end, chunk.buffer));
+    occupied.arrange_by_key(|chunk| (chunk.offset, chunk.end, chunk.buffer));
 
     let mut number_of = vec![0; timeline.groups.len()];
     for (number, placed) in packing.heaps.iter().flat_map(|heap| &heap.placements).enumerate() {

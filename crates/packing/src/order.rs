@@ -1,6 +1,7 @@
 //! In which order groups are placed (BUFFER_ASSIGNMENT 10.3, FAST_PACKERS 1.4). All orders are total: the key of the
 //! root decides at last.
 
+use sorts::Arrange as _;
 use std::cmp::Reverse;
 
 use crate::timeline::{Group, Timeline};
@@ -24,6 +25,6 @@ pub(crate) fn by_start(timeline: &Timeline) -> Vec<u32> {
 
 fn sorted<K: Ord>(timeline: &Timeline, key: impl Fn(&Group) -> K) -> Vec<u32> {
     let mut order: Vec<(K, u32)> = timeline.groups.iter().map(key).zip(0..).collect();
-    order.sort_unstable();
+    order.arrange_unstable();
     order.into_iter().map(|(_, at)| at).collect()
 }

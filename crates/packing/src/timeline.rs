@@ -1,6 +1,7 @@
 //! Events in, intervals and groups out (BUFFER_ASSIGNMENT 10.2, FAST_PACKERS 1.1 to 1.5).
 
 use crate::{BufferKey, Event, PackError};
+use sorts::Arrange as _;
 
 /// A tick of the logical clock: one per event of non-zero size.
 pub(crate) type Tick = u32;
@@ -237,7 +238,7 @@ impl KeyIndex {
             return Self::Dense(bound);
         }
         let mut keys: Vec<BufferKey> = events.iter().map(Event::buffer).collect();
-        keys.sort_unstable();
+        keys.arrange_unstable();
         keys.dedup();
         Self::Sorted(keys)
     }

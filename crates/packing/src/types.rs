@@ -1,5 +1,6 @@
 //! What goes in and what comes out.
 
+use sorts::Arrange as _;
 use std::fmt;
 use std::str::FromStr;
 
@@ -217,7 +218,7 @@ impl Packing {
                 let nothing = Chunk { offset: 0, size: 0 };
                 heap.chunks.extend(timeline.zero_sized.iter().map(|key| (*key, nothing)));
             }
-            heap.chunks.sort_unstable_by_key(|(key, _)| *key);
+            heap.chunks.arrange_by_key(|(key, _)| *key);
         }
         Ok(Self { heaps, chosen, spatial_total: None, temporal_total: None, total })
     }

@@ -22,7 +22,11 @@ const PAGE: &str = "bufferscope-web";
 const CHARSET: &str = r#"<meta charset="utf-8">"#;
 /// The lab as one file; the command and the lab look for this name.
 pub(crate) const SHELL: &str = "report-shell.html";
-const POSTERS: &str = "<!-- posters: put here by the build -->";
+/// The figures as they first are, for readers without JavaScript or WebAssembly: a page of its own, which nobody else has to
+/// download.
+const FIGURES: &str = "figures.html";
+/// Leads there without being asked.
+const TO_FIGURES: &str = r#"<noscript><meta http-equiv="refresh" content="0; url=figures.html"></noscript>"#;
 
 /// How the page is to be built.
 #[derive(Default)]
@@ -135,27 +139,43 @@ fn put_parts(dist: &Path) -> Result<()> {
     write(&dist.join("index.html"), &page.replacen("</head>", &preload, 1))
 }
 
-/// What Trunk does not do: figures for readers without JavaScript, the page of rules, the content security policy of each
-/// page. That is put in after the build, because Trunk's server reloads a page with an inline script, which it would refuse.
+/// What Trunk does not do: the page of figures for readers without JavaScript, the page of rules, the content security policy
+/// of each page. That is put in after the build, because Trunk's server reloads a page with an inline script, which it would
+/// refuse.
 fn finish(dist: &Path) -> Result<()> {
     let page = dist.join("index.html");
     let mut html = read(&page)?;
-    if html.contains(POSTERS) {
-        let posters = dist.join("posters.html");
-        run(cargo()
-            .args(["run", "--quiet", "--package", "bufferscope-web", "--example", "posters", "--"])
-            .arg(&posters))?;
-        html = html.replace(POSTERS, &read(&posters)?);
-        fs::remove_file(&posters).map_err(|e| format!("cannot remove {}: {e}", posters.display()))?;
+    if !html.contains(TO_FIGURES) {
+        html = html.replacen("</head>", &format!("{TO_FIGURES}\n  </head>"), 1);
     }
     // Without the icon a browser would ask for one where there is none.
     let shared = |line: &&str| line.contains("rel=\"stylesheet\"") || line.contains("rel=\"icon\"");
     let styles: Vec<&str> = html.lines().map(str::trim).filter(shared).collect();
     let rules = rules::page(&read(&root().join("docs/RULES.md"))?, &styles.join("\n"), &policy(&[READ]));
     write(&dist.join("rules.html"), &rules)?;
+    let figures = dist.join(FIGURES);
+    run(cargo()
+        .args(["run", "--quiet", "--package", "bufferscope-web", "--example", "posters", "--"])
+        .arg(&figures))?;
+    write(&figures, &figures_page(&read(&figures)?, &styles.join("\n"), &policy(&[READ])))?;
     write(&page, &with_policy(html, &policy(&[READ, RUN, TRUSTED]), "index.html")?)?;
     let lab = dist.join("lab.html");
     write(&lab, &with_policy(read(&lab)?, &policy(&[READ, RUN, WORK, TRUSTED]), "lab.html")?)
+}
+
+/// The page of the figures as they first are.
+fn figures_page(posters: &str, styles: &str, policy: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n{CHARSET}\n{policy}\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>Bufferscope: the figures as they first are</title>\n{styles}\n</head>\n<body>\n\
+         <header class=\"masthead\"><p class=\"brand\"><a href=\"./\">Bufferscope</a></p>\
+         <h1>How every value gets an address</h1></header>\n\
+         <main>\n<section class=\"intro\"><p>Bufferscope computes everything in your browser, with WebAssembly, and sends \
+         nothing anywhere. It needs JavaScript to start; please allow it for this page. Until then, here are the figures as \
+         they first are.</p></section>\n{posters}</main>\n</body>\n</html>\n"
+    )
 }
 
 /// Writes the lab as one file beside the built pages.

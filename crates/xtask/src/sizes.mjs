@@ -18,7 +18,7 @@ const line = (name, sizes) =>
 const beside = readdirSync(dist, { withFileTypes: true })
   .filter((entry) => entry.isFile() && [".html", ".css", ".js", ".wasm", ".svg"].includes(extname(entry.name)))
   .map((entry) => entry.name)
-  .filter((name) => !["rules.html", "report-shell.html", "locale.js"].includes(name))
+  .filter((name) => !["rules.html", "figures.html", "report-shell.html", "locale.js"].includes(name))
   .sort();
 // The lab is a page of its own, whose files keep their names.
 const SHARED = ["report.css", "fonts.css", "icon.svg", "style.css", "tokens.css"];

@@ -2,7 +2,7 @@
 //!
 //! A chapter's file has its `CHAPTER`: number, slug, title, question, figures, the view with the part of the page that it
 //! comes in, and the posters, which are its figures as they first are, drawn by the same scenes. Posters are made natively,
-//! by `examples/posters.rs`, and stand on the page where there is no JavaScript. To add a chapter, add its file and its line
+//! by `examples/posters.rs`, and are a page of their own for readers without JavaScript. To add a chapter, add its file and its line
 //! in [`CHAPTERS`].
 
 pub mod c01_what_gets_decided;

@@ -4,6 +4,7 @@ use super::{Anchor, Form, Layer, Mark, Picture, Scene, fit, text_width};
 use crate::gates::{At, QUESTIONS, Trial};
 use crate::sorting::{BINS, Count};
 use assigner::words::bytes;
+use sorts::Arrange as _;
 
 /// A square for each buffer, in the row of the bin it ended up in.
 pub fn bins(counts: &[Count], width: f64) -> Scene {
@@ -43,11 +44,11 @@ pub fn allocations(picture: &Picture, placed: &[u32], now: (Option<u32>, Option<
     // The largest ones, and the one that is spoken of, in order.
     let mut rows: Vec<usize> = (0..picture.slabs.len()).collect();
     if rows.len() > MOST_ROWS {
-        rows.sort_by_key(|i| {
+        rows.arrange_by_key(|i| {
             (slab != Some(picture.slabs[*i].id), std::cmp::Reverse(picture.slabs[*i].size), *i)
         });
         rows.truncate(MOST_ROWS);
-        rows.sort_unstable();
+        rows.arrange_unstable();
     }
     let left = if width < 340.0 { 128.0 } else { 168.0 };
     let across = width - left - 2.0;

@@ -1,6 +1,7 @@
 //! How many bytes of the temporaries' slab are in use at each step.
 
 use super::{Item, Picture};
+use sorts::Arrange as _;
 
 /// Bytes in use, step by step.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -20,7 +21,7 @@ pub struct Curve {
 /// so the union of places is the sum over distinct buffers, shared ones once.
 pub fn curve(picture: &Picture) -> Curve {
     let mut items: Vec<&Item> = picture.temps().filter(|i| i.size > 0).collect();
-    items.sort_by_key(|i| (i.start, i.offset, i.value));
+    items.arrange_by_key(|i| (i.start, i.offset, i.value));
     let mut next = 0;
     let mut alive: Vec<(u64, u64, u32)> = Vec::new();
     let mut curve = Curve { assigned: picture.heap_size(), ..Curve::default() };

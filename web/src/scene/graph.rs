@@ -6,6 +6,7 @@
 use super::{Anchor, HUES, Layer, Scene, fit, text_width};
 use crate::freeing::{Block, Moment, Presence, Row, letter_of};
 use deallocation::ir::{BlockId, RegionId};
+use sorts::Arrange as _;
 use std::collections::BTreeMap;
 
 const ROW: f64 = 21.0;
@@ -108,7 +109,7 @@ fn lay(moment: &Moment, region: RegionId, width: f64) -> Laid {
         }
         layers = layered(&layer, &sides, &is_back);
         for places in &mut layers {
-            places.sort_by_key(|p| matches!(p, Place::Lane(_)));
+            places.arrange_by_key(|p| matches!(p, Place::Lane(_)));
         }
     }
     // Lanes of a stack: each free again behind the branch's end.
@@ -240,7 +241,7 @@ fn layered(layer: &[usize], sides: &[(usize, usize, &'static str)], is_back: &[b
             all.iter().sum::<f64>() / (all.len() as f64).max(1.0)
         };
         let mut weighed: Vec<(f64, Place)> = layers[at].iter().map(|p| (weight(p), *p)).collect();
-        weighed.sort_by(|a, b| a.0.total_cmp(&b.0));
+        weighed.arrange_by(|a, b| a.0.total_cmp(&b.0));
         layers[at] = weighed.into_iter().map(|(_, p)| p).collect();
     }
     layers
@@ -291,7 +292,7 @@ fn edges(
     let into = |k: usize| {
         let to = sides[k].1;
         let mut all: Vec<usize> = (0..sides.len()).filter(|j| sides[*j].1 == to && !is_back[*j]).collect();
-        all.sort_by(|a, b| above(*a).total_cmp(&above(*b)));
+        all.arrange_by(|a, b| above(*a).total_cmp(&above(*b)));
         let mine = all.iter().position(|j| *j == k).unwrap_or(0) as f64;
         boxes[to].x + boxes[to].w * (mine + 1.0) / (all.len() as f64 + 1.0)
     };

@@ -2,6 +2,7 @@
 
 use super::{Anchor, Item, Layer, Picture, Scene, Steps, fit, text_width};
 use assigner::words::{binary, bytes, grouped};
+use sorts::Arrange as _;
 
 /// A drawn heap map, and what is needed to find things on it again.
 #[derive(Clone, PartialEq, Debug)]
@@ -113,7 +114,7 @@ pub fn heap(
     let mates: Vec<u32> =
         chosen.map_or_else(Vec::new, |c| now.mates(c.value).iter().map(|m| m.value).collect());
     let mut items: Vec<&Item> = now.temps().collect();
-    items.sort_by_key(|i| (i.start, i.end, i.value));
+    items.arrange_by_key(|i| (i.start, i.end, i.value));
     let mut moved = 0;
     for item in items {
         let (x, w) = (steps.x(item.start), (steps.after(item.end) - steps.x(item.start)).max(1.0));

@@ -5,6 +5,7 @@ use super::{Anchor, HUES, Layer, Scene, Steps, fit, text_width};
 use crate::memory::{Run, SlowPlace, loaded};
 use assigner::words::grouped;
 use memory_space::{Allocation, Time};
+use sorts::Arrange as _;
 
 /// Where each part begins and ends, from the top.
 const FAST: (f64, f64) = (26.0, 196.0);
@@ -62,7 +63,7 @@ fn queue(run: &Run) -> (Vec<Queued<'_>>, usize) {
             all.push(Queued { allocation, start: slice.start, done: copy.done, is_prefetch, lane: 0 });
         }
     }
-    all.sort_by_key(|q| (!q.is_prefetch, q.start, q.done, q.allocation.offset));
+    all.arrange_by_key(|q| (!q.is_prefetch, q.start, q.done, q.allocation.offset));
     let mut lanes = 0;
     for direction in [true, false] {
         let mut ends: Vec<Time> = Vec::new();

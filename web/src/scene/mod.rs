@@ -48,6 +48,7 @@ pub use timeline::{Options as TimelineOptions, Row, Threshold, Timeline, timelin
 pub use touch::{TOUCH_HEIGHT, touch};
 pub use unrolled::unrolled;
 
+use sorts::Arrange as _;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -206,7 +207,7 @@ impl Picture {
         let Some(this) = self.item(value) else { return Vec::new() };
         let mut mates: Vec<_> =
             self.items.iter().filter(|i| i.buffer != this.buffer && i.shares_address(this)).collect();
-        mates.sort_by_key(|i| (i.start, i.end, i.value));
+        mates.arrange_by_key(|i| (i.start, i.end, i.value));
         mates
     }
 
@@ -223,7 +224,7 @@ pub const HUES: u8 = 10;
 /// of rows has the same. Uses only `items` as the module has them, so that edits change no colour.
 pub fn colour(items: &mut [Item]) {
     let mut order: Vec<usize> = (0..items.len()).collect();
-    order.sort_by_key(|&i| (items[i].start, items[i].buffer, items[i].value));
+    order.arrange_by_key(|&i| (items[i].start, items[i].buffer, items[i].value));
     let mut by_buffer: HashMap<u32, u8> = HashMap::new();
     let mut recent: Vec<u8> = Vec::new();
     let mut done: Vec<usize> = Vec::new();

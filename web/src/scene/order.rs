@@ -2,6 +2,7 @@
 
 use super::{Anchor, Curve, Item, Layer, Picture, Scene, SlabKind, fit};
 use assigner::words::bytes;
+use sorts::Arrange as _;
 
 /// An instruction at its step.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -76,7 +77,7 @@ pub fn order(
 
     // Each value has its own lane, in the order in which the module has them: so that a lane stays where it is.
     let mut items: Vec<&Item> = base.items.iter().filter(|i| is_drawn(base, i)).collect();
-    items.sort_by_key(|i| (i.start, i.end, i.value));
+    items.arrange_by_key(|i| (i.start, i.end, i.value));
     let names = (width * 0.34).clamp(104.0, 230.0);
     let lane = ((width * 0.33) / items.len().max(1) as f64).clamp(3.5, 14.0);
     let bars = names + 8.0 + lane * items.len() as f64 + 12.0;

@@ -2,6 +2,7 @@
 
 use super::{Anchor, Item, Layer, Picture, Scene, SlabKind, fit, text_width};
 use assigner::words::bytes;
+use sorts::Arrange as _;
 
 /// A lane's height: one value, or the first of several that never meet.
 const LANE: f64 = 17.0;
@@ -59,7 +60,7 @@ pub fn plan(picture: &Picture, selected: Option<u32>, width: f64) -> Scene {
                 (x, y, line) = (1.0, y + line + 6.0, 0.0);
             }
             let mut items: Vec<&Item> = picture.items.iter().filter(|item| item.slab == Some(i)).collect();
-            items.sort_by_key(|item| (item.start, item.end, item.value));
+            items.arrange_by_key(|item| (item.start, item.end, item.value));
             // A value goes below the others unless there is a lane in which nothing is in its way, at any time.
             let mut lanes: Vec<Vec<&Item>> = Vec::new();
             for item in items {

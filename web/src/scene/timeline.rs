@@ -3,6 +3,7 @@
 use super::{Anchor, Form, Item, Layer, Picture, Scene, Steps, fit, text_width};
 use crate::state::End;
 use assigner::words::bytes;
+use sorts::Arrange as _;
 
 /// How far outside of a bar its handles can be taken hold of, in CSS pixels.
 const GRIP: f64 = 22.0;
@@ -64,7 +65,7 @@ pub struct Options<'a> {
 /// The rows: buffers in the order in which the module (`base`, before any edit) first writes them.
 pub fn rows(base: &Picture, all_rows: bool) -> Vec<Row> {
     let mut items: Vec<&Item> = base.items.iter().filter(|i| all_rows || base.is_temp(i)).collect();
-    items.sort_by_key(|i| (i.start, i.end, i.value));
+    items.arrange_by_key(|i| (i.start, i.end, i.value));
     let mut rows: Vec<Row> = Vec::new();
     let mut at = std::collections::HashMap::new();
     for item in items {

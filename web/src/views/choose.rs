@@ -5,6 +5,7 @@ use crate::state::{Source, State};
 use crate::workbench::use_workbench;
 use leptos::ev::Event;
 use leptos::prelude::*;
+use sorts::Arrange as _;
 
 /// The selected value, from a list in the order in which they are written, with buttons to the next and the one before.
 #[component]
@@ -24,7 +25,7 @@ pub fn ValueChoice(
                 .into_iter()
                 .flat_map(|p| p.items.iter().filter(move |i| all || p.is_temp(i)))
                 .collect();
-            items.sort_by_key(|i| (i.start, i.end, i.value));
+            items.arrange_by_key(|i| (i.start, i.end, i.value));
             items.iter().map(|i| (i.value, i.name.clone())).collect::<Vec<_>>()
         })
     });

@@ -5,6 +5,7 @@ use crate::Facts;
 use crate::values::Position;
 use hlo::{InstructionId, Layout, Module, Opcode, Shape, ShapeId};
 use rustc_hash::FxHashSet;
+use sorts::Arrange as _;
 
 /// May the output stand in the operand's buffer? `None`: no opinion.
 pub(super) fn may_alias(module: &Module, facts: &Facts, operand: Position, user: Position) -> Option<bool> {
@@ -346,7 +347,7 @@ fn is_tiled_transpose(module: &Module, id: InstructionId) -> bool {
         return false;
     }
     let mut operand_runs = runs.clone();
-    operand_runs.sort_unstable();
+    operand_runs.arrange_unstable();
     let (out_last, in_last) = (runs[runs.len() - 1], operand_runs[operand_runs.len() - 1]);
     if out_last == in_last {
         let second = runs[runs.len() - 2].1.min(operand_runs[operand_runs.len() - 2].1);

@@ -8,6 +8,7 @@ use super::printing::{
 };
 use super::wire::{Broken, Fields};
 use prost::Message as _;
+use sorts::Arrange as _;
 use std::fmt::Write as _;
 
 impl<'b> Printer<'b> {
@@ -383,7 +384,7 @@ pub(super) fn metadata_text(metadata: &m::Metadata) -> String {
 }
 
 pub(super) fn attributes_text(mut attributes: m::Attributes) -> Result<String> {
-    attributes.map.sort_by(|a, b| a.key.cmp(&b.key));
+    attributes.map.arrange_by(|a, b| a.key.cmp(&b.key));
     let mut out = String::from("{");
     for (n, pair) in attributes.map.iter().enumerate() {
         let comma = if n > 0 { "," } else { "" };
@@ -533,7 +534,7 @@ pub(super) fn convolution(out: &mut String, i: &m::Instruction) {
         let labels = |first: (i64, char), second: (i64, char), spatial: &[i64]| {
             let mut places = vec![(first.0, first.1.to_string()), (second.0, second.1.to_string())];
             places.extend(spatial.iter().enumerate().map(|(n, d)| (*d, n.to_string())));
-            places.sort_by_key(|p| p.0);
+            places.arrange_by_key(|p| p.0);
             places.into_iter().map(|p| p.1).collect::<String>()
         };
         let input = labels((c.input_batch, 'b'), (c.input_feature, 'f'), &c.input_spatial);

@@ -4,6 +4,7 @@ use super::attributes::{attributes_text, metadata_text, sharding_text};
 use super::messages as m;
 use super::wire::{Broken, Fields, name_and_id};
 use prost::Message;
+use sorts::Arrange as _;
 use std::collections::{HashMap, HashSet};
 use std::fmt::{Display, Write as _};
 
@@ -509,7 +510,7 @@ fn print_order(
                 list.push((id, called));
             }
         }
-        list.sort_by_key(|l| l.0);
+        list.arrange_by_key(|l| l.0);
         calls.push(list.iter().flat_map(|l| &l.1).filter_map(|id| by_id.get(id).copied()).collect());
     }
     let mut order = Vec::with_capacity(computations.len());

@@ -1,6 +1,7 @@
 //! From byte offsets to lines and columns.
 
 use crate::{Diagnostic, Location, Severity};
+use sorts::Arrange as _;
 
 const MAX_ERRORS: usize = 100;
 const MAX_WARNINGS: usize = 50;
@@ -54,7 +55,7 @@ impl Remarks {
 /// Gives every remark its line and column; `original` is the text before log prefixes were taken off its lines.
 pub(super) fn locate(text: &str, original: Option<&str>, remarks: Remarks) -> Vec<Diagnostic> {
     let mut list = remarks.list;
-    list.sort_by_key(|r| r.0);
+    list.arrange_by_key(|r| r.0);
     let mut diagnostics = Vec::with_capacity(list.len());
     let mut list = list.into_iter().peekable();
     let mut original_lines = original.map(|o| o.split('\n'));
