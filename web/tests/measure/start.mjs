@@ -89,8 +89,9 @@ async function run(network) {
   await page.waitForFunction(() => window.startTimes.alive !== null && window.startTimes.all !== null, undefined, { timeout: 120_000 });
   await page.waitForTimeout(1500);
   const times = await page.evaluate(() => ({ ...window.startTimes, text: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN }));
+  const bytes = await aliveBytes;
   await browser.close();
-  return { ...times, bytes: await aliveBytes };
+  return { ...times, bytes };
 }
 
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
