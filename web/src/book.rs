@@ -147,7 +147,7 @@ impl Book {
     }
 
     /// Brings an element into view, and the keyboard with it; its chapter is fetched first where it is not there yet.
-    fn show(self, anchor: &str) {
+    pub fn show(self, anchor: &str) {
         let is_there = show(anchor);
         self.wanted.set_value((!is_there).then(|| anchor.to_owned()));
         if !anchor.is_empty() {

@@ -1,6 +1,7 @@
 //! What a packing costs above what it needs: the gap, split into alignment and heuristic, and the packers side by side.
 
 use crate::engine::Opened;
+use crate::optimum::Found;
 use analysis::Facts;
 use assigner::words::{bytes, grouped};
 use assigner::{Assignment, HeapRun};
@@ -38,12 +39,16 @@ impl Gap {
         self.assigned as i64 - self.free as i64
     }
 
-    /// What is known of the smallest heap there could be at this alignment.
-    pub fn optimum(&self) -> Optimum {
-        if self.assigned == self.aligned_floor {
+    /// What is known of the smallest heap there could be at this alignment, with what a search has found.
+    pub fn optimum(&self, found: Option<Found>) -> Optimum {
+        let bound = found.map_or(self.aligned_floor, |f| f.bound.max(self.aligned_floor));
+        let height = found.map_or(self.assigned, |f| f.height.min(self.assigned));
+        if height > bound {
+            Optimum::Between(bound, height)
+        } else if height == self.assigned {
             Optimum::Reached
         } else {
-            Optimum::Between(self.aligned_floor, self.assigned)
+            Optimum::Proved(height)
         }
     }
 }
@@ -53,6 +58,8 @@ impl Gap {
 pub enum Optimum {
     /// It is what the packer found.
     Reached,
+    /// It is less than what the packer found: this.
+    Proved(u64),
     /// It is somewhere from the first to the second, both included.
     Between(u64, u64),
 }
@@ -92,8 +99,8 @@ pub fn assign(opened: &Opened, alignment: Option<u64>, algorithm: Option<Algorit
     Some(Aligned { facts, assignment })
 }
 
-/// A gap in two or three sentences.
-pub fn sentence(gap: &Gap) -> String {
+/// A gap in two or three sentences, with what a search has found.
+pub fn sentence(gap: &Gap, found: Option<Found>) -> String {
     if gap.assigned == 0 {
         return "This module has no heap: nothing is left to be packed.".to_owned();
     }
@@ -115,8 +122,14 @@ pub fn sentence(gap: &Gap) -> String {
             write!(out, ", and with this alignment it happens to need {} less.", bytes(less.unsigned_abs()))
         }
     };
-    _ = match gap.optimum() {
+    _ = match gap.optimum(found) {
         Optimum::Reached => write!(out, " No packing at this alignment could be smaller."),
+        Optimum::Proved(best) => write!(
+            out,
+            " The best packing at this alignment takes {}: {} less, and none is smaller.",
+            bytes(best),
+            bytes(gap.assigned - best)
+        ),
         Optimum::Between(from, to) => {
             write!(
                 out,
@@ -140,9 +153,9 @@ pub fn name(algorithm: Algorithm) -> &'static str {
     }
 }
 
-/// A packer's heap against the bound: "10.5 % above the bound".
-pub fn against(packed: &Packed, gap: &Gap) -> String {
-    match packed.size.saturating_sub(gap.aligned_floor) {
+/// The size of a packer's heap against the bound: "10.5 % above the bound".
+pub fn against(size: u64, gap: &Gap) -> String {
+    match size.saturating_sub(gap.aligned_floor) {
         0 => "as small as can be".to_owned(),
         more => format!("{:.1} % above the bound", 100.0 * more as f64 / gap.aligned_floor.max(1) as f64),
     }
@@ -263,7 +276,8 @@ mod tests {
     #[test]
     fn sentences_say_what_is_lost_and_what_is_known() {
         let of = |id: &str, alignment| {
-            sentence(&gap(&open(&text_of(id)).expect("it can be read"), alignment).expect("an assignment"))
+            let opened = open(&text_of(id)).expect("it can be read");
+            sentence(&gap(&opened, alignment).expect("an assignment"), None)
         };
         assert_eq!(
             of("varied_temp_sizes", 64),
@@ -276,6 +290,20 @@ mod tests {
              could be smaller."
         );
         assert!(of("lstm_scan", 64).ends_with("No packing at this alignment could be smaller."));
+    }
+
+    #[test]
+    fn what_a_search_has_found_is_said() {
+        let opened = open(&text_of("varied_temp_sizes")).expect("it can be read");
+        let gap = gap(&opened, 64).expect("an assignment");
+        let found = |bound, height| Some(Found { bound, height, nodes: 9 });
+        assert_eq!(gap.optimum(found(0, 30000)), Optimum::Between(22660, 25028));
+        assert_eq!(gap.optimum(found(22700, 23000)), Optimum::Between(22700, 23000));
+        assert_eq!(gap.optimum(found(22660, 22660)), Optimum::Proved(22660));
+        assert_eq!(gap.optimum(found(25028, 25028)), Optimum::Reached);
+        assert!(sentence(&gap, found(22660, 22660)).ends_with(
+            "The best packing at this alignment takes 22,660 B: 2,368 B less, and none is smaller."
+        ));
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub mod looping;
 pub mod meeting;
 pub mod memory;
 pub mod modules;
+pub mod optimum;
+pub mod packed_by_hand;
 pub mod pane;
 pub mod placing;
 pub mod questions;

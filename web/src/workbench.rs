@@ -360,7 +360,11 @@ impl Workbench {
 
     /// The same while something is being dragged: [`Workbench::settle`] makes it an entry of the history.
     pub fn preview_param(self, key: &str, value: impl Into<Param>) {
-        let next = self.state.get_untracked().with_param(key, value);
+        self.preview(self.state.get_untracked().with_param(key, value));
+    }
+
+    /// Another state while something is being dragged: [`Workbench::settle`] makes it an entry of the history.
+    pub fn preview(self, next: State) {
         if self.state.with_untracked(|now| *now != next) {
             self.history.update(|h| h.preview(next));
         }
@@ -422,6 +426,15 @@ impl Workbench {
     /// Notes that the reader is at this figure.
     pub fn touch(self) {
         self.book.touch(self.id);
+    }
+
+    /// Brings the figure into view, and the keyboard with it, unless its head is on the screen.
+    pub fn show(self) {
+        let top = document().get_element_by_id(self.id).map(|e| e.get_bounding_client_rect().top());
+        let height = window().inner_height().ok().and_then(|h| h.as_f64()).unwrap_or(0.0);
+        if top.is_some_and(|top| top < 0.0 || top > height / 2.0) {
+            self.book.show(self.id);
+        }
     }
 
     /// Its part of the address; `None` while it is as it first was.

@@ -101,6 +101,244 @@ test("fragmentation: a prediction, right and wrong, and a puzzle", () =>
     assert.match(await puzzle(page, "aligned"), /^Not yet\. .*the goal is/);
   }));
 
+test("fragmentation: the exact search closes in, and its optimum stands beside the packers", () =>
+  withFigure("gap", {}, async (page, figure) => {
+    const search = figure.locator("[data-search]");
+    await figure.locator("[data-search=over]").waitFor();
+    assert.match(await search.innerText(), /The optimum is 22,660 B: proved/);
+    assert.match((await search.getAttribute("data-found")), /^22660 22660 \d+$/);
+    assert.match(await figure.locator(".part.bound").innerText(), /22,660 B, proved/);
+    assert.match(await figure.locator(".answer").innerText(), /takes 22,660 B: 2,368 B less, and none is smaller/);
+    assert.match(await figure.locator(".packer.smallest svg").getAttribute("aria-label"), /the optimum: 22,660 B$/);
+    assert.match(await figure.locator(".gap-scene").textContent(), /optimum 22,660/);
+    await button(figure, "Alignment: double").click();
+    await settled(page);
+    assert.ok((await search.getAttribute("data-found")) === null || !(await search.innerText()).includes("22,660"), "what was found belongs to the last alignment");
+    await figure.locator("[data-search=over]").waitFor();
+    const [bound, height] = (await search.getAttribute("data-found")).split(" ").map(Number);
+    const line = native("varied_temp_sizes", 128);
+    assert.ok(bound === height && line.bound <= height && height <= line.assigned, `${bound} ${height}`);
+  }));
+
+// Written by `UPDATE=1 cargo test -p bufferscope-web` (web/src/packed_by_hand.rs).
+const heaps = JSON.parse(readFileSync(new URL("by-hand.json", import.meta.url), "utf8"));
+const board = (figure) => figure.locator(".by-hand");
+const offsets = async (figure) => (await board(figure).getAttribute("data-offsets")).split(" ").map(Number);
+const height = (figure) => board(figure).getAttribute("data-height");
+const bandList = (figure) => figure.getByRole("combobox", { name: "Band" });
+const grip = (figure) => figure.getByRole("slider");
+const choose = async (page, figure, band) => {
+  await bandList(figure).selectOption(String(band));
+  await settled(page);
+};
+/** Drags the selected band by so many bytes, from its middle. */
+async function drag(page, figure, bytes) {
+  await figure.locator(".packing").scrollIntoViewIfNeeded();
+  await settled(page);
+  const list = bandList(figure);
+  const label = await list.evaluate((select) => select.selectedOptions[0].textContent);
+  const size = Number(label.match(/([\d,]+) B$/)[1].replaceAll(",", ""));
+  const box = await grip(figure).boundingBox();
+  const [x, y, scale] = [box.x + box.width / 2, box.y + box.height / 2, box.height / size];
+  await page.mouse.move(x, y);
+  await page.mouse.down();
+  await page.mouse.move(x, y - (bytes * scale) / 2, { steps: 3 });
+  await page.mouse.move(x, y - bytes * scale, { steps: 3 });
+  await page.mouse.up();
+  await settled(page);
+}
+
+test("by hand: the heights are those computed natively, for every heap", () =>
+  withFigure("by-hand", {}, async (page, figure) => {
+    for (const heap of heaps) {
+      await figure.getByRole("combobox", { name: "Heap" }).selectOption(heap.id);
+      await figure.locator(`[data-case=${heap.id}][data-best="${heap.best}"]`).waitFor();
+      assert.deepEqual(await offsets(figure), heap.fitOffsets, `${heap.id} begins with best fit`);
+      assert.equal(await height(figure), String(heap.fit));
+      const rows = await figure.locator(".heights tbody tr").allInnerTexts();
+      const expected = [heap.floor, heap.best, heap.fit, heap.merge, heap.split, heap.fit];
+      expected.forEach((bytes, n) => assert.ok(rows[n].includes(`${grouped(bytes)} B`), `${heap.id}: ${rows[n]}`));
+      assert.match(rows[2], /Best fit, (largest|longest-lived) first/, "the algorithm is named");
+      await button(figure, "Show the optimum").click();
+      await settled(page);
+      assert.deepEqual(await offsets(figure), heap.bestOffsets);
+      assert.equal(await height(figure), String(heap.best));
+      assert.match(await puzzle(page, "by-hand"), /^Not yet\. .*it was shown, and not packed by hand/);
+      await button(figure, "Show fast merge").click();
+      await settled(page);
+      assert.equal(await height(figure), String(heap.merge));
+      await button(figure, "Show fast split").click();
+      await settled(page);
+      assert.equal(await height(figure), String(heap.split));
+      await button(figure, "Each at its own addresses").click();
+      await settled(page);
+      assert.ok(Number(await height(figure)) > heap.fit);
+    }
+  }));
+
+test("by hand: a prediction, right and wrong", () =>
+  withFigure("by-hand", {}, async (page) => {
+    const conv = heaps.find((heap) => heap.id === "conv");
+    const packers = [conv.fit, conv.merge, conv.split];
+    const right = packers.indexOf(Math.min(...packers));
+    assert.match(await predict(page, "fastest", right), new RegExp(`^Right\\. .*fast merge ${grouped(conv.merge)} B`));
+    assert.match(await predict(page, "fastest", (right + 1) % 3), /^Not so\. /);
+  }));
+
+test("by hand: solved with the pointer; what overlaps is named; undone, redone, reset, and in the address", () =>
+  withFigure("by-hand", {}, async (page, figure) => {
+    const [small] = heaps;
+    await figure.locator(`[data-best="${small.best}"]`).waitFor();
+    const first = await offsets(figure);
+    // Onto the band that it lives with: not refused, but named, and no packing.
+    const [a, b] = [small.names.indexOf("a"), small.names.indexOf("b")];
+    await choose(page, figure, b);
+    await drag(page, figure, first[a] - first[b]);
+    const there = (await offsets(figure))[b];
+    assert.ok(Math.abs(there - first[a]) < 200 && there % 64 === 0, `${there}: to the pixel`);
+    assert.equal(await height(figure), "none");
+    assert.match(await figure.locator(".answer").innerText(), /^This is no packing: a and b are alive together and both have [\d,]+ B at/);
+    assert.match(await puzzle(page, "by-hand"), /^Not yet\. This is no packing/);
+    assert.ok((await figure.locator(".packing .clash").count()) > 0, "it is seen, too");
+    assert.match(await grip(figure).getAttribute("aria-valuetext"), /overlaps a$/);
+    await button(figure, "Undo").click();
+    await settled(page);
+    assert.deepEqual(await offsets(figure), first, "one drag is one entry");
+    await button(figure, "Redo").click();
+    await settled(page);
+    assert.equal(await height(figure), "none");
+    await button(figure, "Reset").click();
+    await settled(page);
+    assert.deepEqual(await offsets(figure), first);
+
+    // From best fit's packing to an optimum, each move with the pointer.
+    for (const [band, to] of [["a", 0], ["b", 7168], ["c", 8192], ["d", 0]]) {
+      const n = small.names.indexOf(band);
+      await choose(page, figure, n);
+      const by = to - (await offsets(figure))[n];
+      if (by) await drag(page, figure, by);
+      assert.equal((await offsets(figure))[n], to, `${band} snaps to ${to}`);
+    }
+    assert.equal(await height(figure), String(small.best));
+    assert.match(await puzzle(page, "by-hand"), /^Solved\. The heap takes 15,360 B, 7,168 B less than best fit's\. This is the optimum/);
+    const solved = await offsets(figure);
+    assert.match(page.url(), /p\.at=!/);
+    await page.reload();
+    await page.waitForFunction(() => !document.getElementById("startup"));
+    await figure.scrollIntoViewIfNeeded();
+    await board(figure).waitFor();
+    assert.deepEqual(await offsets(figure), solved, "the address has it");
+    await figure.locator(`[data-best="${small.best}"]`).waitFor();
+    assert.match(await puzzle(page, "by-hand"), /^Solved\. /);
+    await page.goBack();
+    await settled(page);
+    assert.notDeepEqual(await offsets(figure), solved, "Back goes a move back");
+  }));
+
+test("by hand: keys, buttons, hints, the table and what is said", () =>
+  withFigure("by-hand", {}, async (page, figure) => {
+    const [small] = heaps;
+    await figure.locator(`[data-best="${small.best}"]`).waitFor();
+    const d = small.names.indexOf("d");
+    await choose(page, figure, d);
+    await grip(figure).focus();
+    const now = async () => (await offsets(figure))[d];
+    const from = await now();
+    await page.keyboard.press("Shift+ArrowUp");
+    await settled(page);
+    assert.equal(await now(), from + 64);
+    await page.keyboard.press("Shift+ArrowDown");
+    await page.keyboard.press("ArrowUp");
+    await settled(page);
+    const edge = await now();
+    assert.ok(edge > from);
+    await page.keyboard.press("ArrowDown");
+    await settled(page);
+    assert.equal(await now(), from);
+    await page.keyboard.press("PageUp");
+    await settled(page);
+    const free = await now();
+    assert.notEqual(await height(figure), "none", "page keys look for free places only");
+    assert.ok(free > from);
+    await button(figure, "Lowest free place").click();
+    await settled(page);
+    assert.equal(await now(), 0);
+    await page.keyboard.press("Home");
+    await button(figure, "Up by 64 B").click();
+    await settled(page);
+    assert.equal(await now(), 64);
+    assert.match(await figure.getByRole("status").last().innerText(), /^d: from 64 to 8,256 B/, "said aloud");
+    await grip(figure).focus();
+    const band = bandList(figure);
+    await page.keyboard.press("ArrowRight");
+    await settled(page);
+    assert.equal(await band.inputValue(), String(d + 1));
+    await button(figure, "Reset").click();
+    await settled(page);
+
+    // A hint at a time leads to the optimum.
+    for (let n = 0; n < small.names.length && (await height(figure)) !== String(small.best); n++) {
+      await button(figure, "Hint: one band").click();
+      await settled(page);
+      const words = await figure.locator(".hint-words").innerText();
+      const [, name, at] = words.match(/^Hint: in one of the smallest packings, (\S+) stands at ([\d,]+)\./);
+      assert.equal(await figure.locator(".packing .hinted").count(), 1);
+      assert.equal(await band.inputValue(), String(small.names.indexOf(name)), "the hinted band is chosen");
+      await button(figure, "Put it there").click();
+      await settled(page);
+      assert.equal((await offsets(figure))[small.names.indexOf(name)], Number(at.replaceAll(",", "")));
+      assert.match(await figure.locator(".hint-words").innerText(), /stands there now/);
+    }
+    assert.match(await puzzle(page, "by-hand"), /^Solved\. /);
+    await figure.locator("details.table > summary").click();
+    await settled(page);
+    const rows = figure.locator("details.table tbody tr");
+    assert.equal(await rows.count(), small.names.length);
+    assert.match(await rows.nth(small.names.indexOf("b")).innerText(), /^b\s+8,192\s+1\s/);
+  }));
+
+test("by hand: with a finger, first chosen, then moved; the page scrolls over the rest", () =>
+  withFigure("by-hand", { width: 360, touch: true }, async (page, figure) => {
+    const [small] = heaps;
+    const n = small.names.indexOf("a");
+    const bands = figure.locator(".packing .layer-band .band");
+    await figure.locator(".packing").scrollIntoViewIfNeeded();
+    const box = await bands.nth(n).boundingBox();
+    await page.touchscreen.tap(box.x + box.width / 2, box.y + box.height / 2);
+    await settled(page);
+    assert.equal(await bandList(figure).inputValue(), String(n));
+    const before = await offsets(figure);
+    assert.equal(await grip(figure).evaluate((e) => getComputedStyle(e).touchAction), "none");
+    assert.equal(await figure.locator(".packing .plot").evaluate((e) => getComputedStyle(e).touchAction), "pan-y");
+    const at = await grip(figure).boundingBox();
+    const client = await page.context().newCDPSession(page);
+    const touch = (type, y) =>
+      client.send("Input.dispatchTouchEvent", { type, touchPoints: type === "touchEnd" ? [] : [{ x: at.x + at.width / 2, y }] });
+    const y = at.y + at.height / 2;
+    await touch("touchStart", y);
+    for (const by of [8, 16, 24, 32]) await touch("touchMove", y - by);
+    await touch("touchEnd");
+    await settled(page);
+    const after = await offsets(figure);
+    assert.ok(after[n] > before[n], `${before[n]} to ${after[n]}`);
+    assert.deepEqual(after.filter((_, k) => k !== n), before.filter((_, k) => k !== n), "no other moved");
+  }));
+
+test("by hand: without motion nothing glides, and forced colours tell overlaps", () =>
+  withFigure("by-hand", { forcedColors: true, reducedMotion: true }, async (page, figure) => {
+    await figure.locator(`[data-best="${heaps[0].best}"]`).waitFor();
+    await button(figure, "Show the optimum").click();
+    await settled(page);
+    const moving = await figure.locator(".packing svg").evaluate((svg) => svg.getAnimations({ subtree: true }).filter((a) => a.playState === "running").length);
+    assert.equal(moving, 0);
+    await choose(page, figure, 1);
+    await grip(figure).focus();
+    await page.keyboard.press("Home");
+    await settled(page);
+    await expectAccessible(page);
+    await figure.screenshot({ path: `${process.env.BUFFERSCOPE_SCREENSHOTS ?? "target/screenshots"}/by-hand-forced.png` });
+  }));
+
 test("files: lines light the pictures, and the pictures light lines", () =>
   withFigure("files", {}, async (page, figure) => {
     const words = figure.locator(".dump-words");
@@ -270,7 +508,7 @@ for (const width of [1280, 360, 320]) {
   for (const scheme of ["light", "dark"]) {
     test(`accessible and not too wide at ${width} px, ${scheme}`, () =>
       withFigure("gap", { width, scheme }, async (page) => {
-        for (const id of ["gap", "files", "ask-assign", "ask-share", "ask-gap", "ask-must", "ask-copy", "ask-files"]) {
+        for (const id of ["gap", "by-hand", "files", "ask-assign", "ask-share", "ask-gap", "ask-must", "ask-copy", "ask-files"]) {
           await page.locator(`#${id}`).scrollIntoViewIfNeeded();
           await page.locator(`#${id} .stage:not(.asleep)`).waitFor();
         }

@@ -71,6 +71,24 @@ proptest! {
     }
 
     #[test]
+    fn there_is_a_height_or_a_clash(problem in problem(9), places in prop::collection::vec(0_u64..20, 9)) {
+        let offsets: Vec<u64> = places.iter().take(problem.items.len()).map(|p| p * problem.alignment).collect();
+        let clashes = problem.clashes(&offsets);
+        prop_assert_eq!(problem.height(&offsets).is_none(), !clashes.is_empty(), "{:?}", clashes);
+        // Each pair that is named is none by itself, and whatever is not named can be together.
+        for i in 0..offsets.len() {
+            for j in i + 1..offsets.len() {
+                let pair = Problem {
+                    items: vec![problem.items[i].clone(), problem.items[j].clone()],
+                    alignment: problem.alignment,
+                };
+                let is_apart = pair.height(&[offsets[i], offsets[j]]).is_some();
+                prop_assert_eq!(is_apart, !clashes.contains(&(i, j)));
+            }
+        }
+    }
+
+    #[test]
     fn a_capacity_is_met_or_refused(problem in problem(7), less in 0_u64..4) {
         let least = brute_force(&problem);
         let capacity = least.saturating_sub(less);

@@ -229,7 +229,7 @@ mod view {
                                         let run = run.get()?;
                                         packers.with(|p| {
                                             let packed = p.as_ref()?.get(n)?;
-                                            Some(scene::small(&run.picture, packed, most.get(), (width, 112.0)))
+                                            Some(scene::small(&run.picture, (packed.size, &packed.places), most.get(), (width, 112.0)))
                                         })
                                     })
                                 />

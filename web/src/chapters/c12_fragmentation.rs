@@ -8,7 +8,7 @@ pub const CHAPTER: Chapter = Chapter {
     slug: "fragmentation",
     title: "Fragmentation",
     question: "How much of the heap is lost, to what, and could a better packing get it back?",
-    figures: &["gap"],
+    figures: &["gap", "by-hand"],
     #[cfg(target_arch = "wasm32")]
     view: crate::parts::part!(files, view::chapter),
     #[cfg(not(target_arch = "wasm32"))]
@@ -19,34 +19,54 @@ pub const CHAPTER: Chapter = Chapter {
 const MODULE: &str = "varied_temp_sizes";
 
 const TITLE: &str = "What is lost, and to what";
+const BY_HAND: &str = "Pack it yourself";
 
 #[cfg(not(target_arch = "wasm32"))]
 fn posters() -> Vec<super::Poster> {
+    use crate::packed_by_hand::Game;
     use crate::{engine, fragmentation, scene};
     let Ok(opened) = engine::open(&super::text_of(MODULE)) else { return Vec::new() };
     let Some(gap) = fragmentation::gap(&opened, fragmentation::own_alignment(&opened)) else {
         return Vec::new();
     };
-    vec![super::Poster {
+    let mut out = vec![super::Poster {
         figure: "gap",
         title: TITLE,
-        caption: fragmentation::sentence(&gap),
+        caption: fragmentation::sentence(&gap, None),
         class: "gap-scene",
-        scene: scene::gap(&gap, 0, 900.0),
-    }]
+        scene: scene::gap(&gap, None, 0, 900.0),
+    }];
+    let by_hand = || {
+        let game = Game::new(0)?;
+        let ceiling = scene::packing_ceiling(game.heap()?, game.standing().top);
+        let view = scene::PackingView { game: &game, selected: None, hint: None, best: None, ceiling };
+        Some(super::Poster {
+            figure: "by-hand",
+            title: BY_HAND,
+            caption: game.sentence(None),
+            class: "packing",
+            scene: scene::packing(&view, 900.0)?.scene,
+        })
+    };
+    out.extend(by_hand());
+    out
 }
 
 #[cfg(target_arch = "wasm32")]
 mod view {
-    use super::{MODULE, TITLE};
+    use super::{BY_HAND, MODULE, TITLE};
     use crate::engine::Opened;
     use crate::figure::Figure;
-    use crate::fragmentation::{self, Gap, MOST, Optimum, Packed};
-    use crate::modules::SHIPPED;
+    use crate::fragmentation::{self, Aligned, Gap, MOST, Optimum, Packed};
+    use crate::modules::{FIRST_ID, SHIPPED};
+    use crate::optimum::{Found, Phase, Search};
+    use crate::packed_by_hand;
     use crate::scene;
     use crate::state::{Source, State};
     use crate::teach::{Predict, Puzzle, PuzzleResult, Rule, Scrub};
     use crate::views::drawn::Drawn;
+    use crate::views::hand_packing::{ByHand, HandPacking};
+    use crate::views::searching::{SearchLine, Searching};
     use crate::workbench::{Shared, Workbench, use_workbench};
     use assigner::words::{bytes, difference, grouped};
     use leptos::ev::Event;
@@ -54,6 +74,7 @@ mod view {
 
     /// What the figure computes for a module and an alignment.
     struct Computed {
+        aligned: Aligned,
         gap: Gap,
         packers: Vec<Packed>,
         stats: Vec<(String, String, &'static str)>,
@@ -61,7 +82,28 @@ mod view {
 
     /// Shared by the figure and by the prose around it.
     #[derive(Clone, Copy)]
-    struct Fragments(Memo<Option<Shared<Computed>>>);
+    struct Fragments {
+        computed: Memo<Option<Shared<Computed>>>,
+        searching: Searching<Shared<Computed>>,
+    }
+
+    impl Fragments {
+        /// What is computed, and what the search has found of it.
+        fn get(self) -> Option<(Shared<Computed>, Option<Found>)> {
+            let computed = self.computed.get()?;
+            let found = self.searching.found(&computed);
+            Some((computed, found))
+        }
+
+        /// What is known of the smallest heap there could be.
+        fn optimum(self) -> Option<Optimum> {
+            self.get().map(|(computed, found)| computed.gap.optimum(found))
+        }
+
+        fn sentence(self) -> Option<String> {
+            self.get().map(|(computed, found)| fragmentation::sentence(&computed.gap, found))
+        }
+    }
 
     /// The alignment that the reader asked for, or the module's own, as an exponent.
     fn exponent(wb: Workbench) -> i64 {
@@ -101,14 +143,32 @@ mod view {
                 gap: aligned.gap(alignment, free),
                 packers: aligned.packers(),
                 stats: fragmentation::stats_lines(&stats),
+                aligned,
             }))
         });
-        provide_context(Fragments(computed));
-        wb.say_with(move || {
-            computed
-                .with_untracked(|c| c.as_ref().map(|c| fragmentation::sentence(&c.gap)))
-                .unwrap_or_default()
+        let searching = Searching::new();
+        Effect::new(move |_| {
+            if let Some(computed) = computed.get() {
+                searching.begin(computed.clone(), move || Search::of(&computed.aligned.assignment));
+            }
         });
+        let fragments = Fragments { computed, searching };
+        provide_context(fragments);
+        wb.say_with(move || fragments.sentence().unwrap_or_default());
+        let hb = Workbench::for_figure("by-hand", State::new(Source::Shipped(FIRST_ID.to_owned())));
+        let hand = ByHand::new(hb);
+        let convolution = || packed_by_hand::heap(1);
+        let by_hand = move || {
+            let (solved, progress) = hand.verdict()?;
+            Some(PuzzleResult { solved, progress })
+        };
+        let lowest = move || match hand.best_height() {
+            Some(best) => {
+                format!("pack the heap below by hand into {}, the optimum. Best fit does not.", bytes(best))
+            }
+            None => "pack the heap below by hand into as few bytes as the optimum has. Best fit does not."
+                .to_owned(),
+        };
         let number = move |of: fn(&Gap) -> u64| {
             move || computed.with(|c| c.as_ref().map(|c| bytes(of(&c.gap)))).unwrap_or_default()
         };
@@ -208,8 +268,8 @@ mod view {
             <Figure
                 wb
                 title=TITLE
-                caption="One bar for the heap: what is alive at once, what the packer loses, what alignment adds. Below, the same buffers packed by each of XLA's packers, all on the same axes."
-                reserve=[709, 1127, 1573]
+                caption="One bar for the heap: what is alive at once, what the packer loses, what alignment adds. Below, the same buffers packed by each of XLA's packers and by the exact search, all on the same axes."
+                reserve=[768, 1187, 1652]
                 table=GapTable
             >
                 <Gaps />
@@ -224,6 +284,33 @@ mod view {
                 })
                 check=Signal::derive(check)
                 hint="Go up from 64 one step at a time and watch the last part of the bar."
+            />
+            <p>
+                "How small could the heap be at best? To find the " <dfn>"optimum"</dfn>
+                " one has to search, and in the worst case the search takes longer than anybody can wait. So it works from "
+                "two sides: it proves that nothing is smaller than some bound, and finds packings that come closer to it. When "
+                "the two meet, it is done. You can try it yourself: a packing is only bands that are moved up and down."
+            </p>
+            <HandPacking hand title=BY_HAND />
+            <Puzzle
+                id="by-hand"
+                goal=Signal::derive(lowest)
+                check=Signal::derive(by_hand)
+                hint="The columns in which most is alive must be filled without a gap. In the first heap best fit puts both of the largest bands at the bottom; one of them belongs on top."
+            />
+            <p>
+                "XLA has two more packers, made for speed: " <dfn>"fast merge"</dfn> " and " <dfn>"fast split"</dfn>
+                ". Fast merge goes through the program once, from its first step to its last, and puts each buffer into a chunk that is "
+                "free just then. Fast split places the largest buffers by best fit, and the others above them as fast merge does. "
+                "What that costs is in the table of the figure."
+            </p>
+            <Predict
+                wb=hb
+                id="fastest"
+                question="Which of XLA's packers needs least for the second heap of the figure, a convolution's training step?"
+                options=Signal::derive(|| ["Best fit", "Fast merge", "Fast split"].map(str::to_owned).to_vec())
+                answer=Signal::derive(move || convolution().map(packed_by_hand::Heap::lowest_packer))
+                explain=Callback::new(move |_: usize| convolution().map_or_else(String::new, packed_by_hand::Heap::compared))
             />
             <p>
                 "Most programs lose nothing: choose another module above, and often the heap is exactly at the floor, "
@@ -255,7 +342,8 @@ mod view {
     #[component]
     fn Gaps() -> impl IntoView {
         let wb = use_workbench();
-        let Fragments(computed) = expect_context();
+        let fragments: Fragments = expect_context();
+        let Fragments { computed, searching } = fragments;
         let id = move || {
             wb.state.with(|s| match &s.source {
                 Source::Shipped(id) => id.clone(),
@@ -285,7 +373,15 @@ mod view {
                 align(wb, to);
             }
         };
-        let said = move || computed.with(|c| c.as_ref().map(|c| fragmentation::sentence(&c.gap)));
+        let said = move || fragments.sentence();
+        let best = move || match fragments.optimum()? {
+            Optimum::Proved(best) => Some(best),
+            Optimum::Reached => computed.with(|c| c.as_ref().map(|c| c.gap.assigned)),
+            Optimum::Between(..) => None,
+        };
+        let between = Signal::derive(move || {
+            computed.with(|c| c.as_ref().map_or((0, 1), |c| (c.gap.floor, c.gap.assigned)))
+        });
         let part = move |name: &'static str, class: &'static str, of: fn(&Gap) -> String| {
             view! {
                 <div class=format!("part {class}")>
@@ -352,7 +448,8 @@ mod view {
                     class="gap-scene"
                     said=Signal::derive(move || said().unwrap_or_default())
                     scene=Callback::new(move |width: f64| {
-                        computed.with(|c| c.as_ref().map(|c| scene::gap(&c.gap, most(), width)))
+                        let best = best();
+                        computed.with(|c| c.as_ref().map(|c| scene::gap(&c.gap, best, most(), width)))
                     })
                 />
                 <dl class="parts" data-gap=move || {
@@ -365,16 +462,27 @@ mod view {
                         n => bytes(n.unsigned_abs()),
                     })}
                     {part("heap as assigned", "assigned", |g| bytes(g.assigned))}
-                    {part("the best there can be", "bound", |g| match g.optimum() {
-                        Optimum::Reached => format!("{}: this is it", bytes(g.assigned)),
-                        Optimum::Between(from, to) => format!("{} to {}", grouped(from), bytes(to)),
-                    })}
+                    <div class="part bound">
+                        <dt><span class="sample" aria-hidden="true"></span> "the best there can be"</dt>
+                        <dd>
+                            {move || {
+                                let assigned = computed.with(|c| c.as_ref().map_or(0, |c| c.gap.assigned));
+                                fragments.optimum().map(|o| match o {
+                                    Optimum::Reached => format!("{}: this is it", bytes(assigned)),
+                                    Optimum::Proved(best) => format!("{}, proved", bytes(best)),
+                                    Optimum::Between(from, to) => format!("{} to {}", grouped(from), bytes(to)),
+                                })
+                            }}
+                        </dd>
+                    </div>
                 </dl>
+                <SearchLine searching between />
                 <h4>"The same buffers under each packer"</h4>
                 <ul class="packers">
                     <For each=move || 0..count() key=|n| *n let(n)>
                         <Small n computed most=Signal::derive(most) />
                     </For>
+                    <SmallestFound fragments most=Signal::derive(most) />
                 </ul>
                 <h4>"What XLA's log says of it"</h4>
                 <ul class="stats">
@@ -410,7 +518,7 @@ mod view {
             computed.with(|c| c.as_ref().and_then(|c| Some(f(c, c.packers.get(n)?)))).unwrap_or_default()
         };
         let name = move || of(&|_, p| fragmentation::name(p.algorithm).to_owned());
-        let about = move || of(&|c, p| fragmentation::against(p, &c.gap));
+        let about = move || of(&|c, p| fragmentation::against(p.size, &c.gap));
         view! {
             <li class="packer">
                 <p class="name">{name}</p>
@@ -423,8 +531,52 @@ mod view {
                         let picture = wb.base.get()?;
                         computed.with(|c| {
                             let packed = c.as_ref()?.packers.get(n)?;
-                            Some(scene::small(&picture.original.picture, packed, most.get(), (width, 132.0)))
+                            Some(scene::small(&picture.original.picture, (packed.size, &packed.places), most.get(), (width, 132.0)))
                         })
+                    })
+                />
+                <p class="quiet">{about}</p>
+            </li>
+        }
+    }
+
+    /// The best packing that is known, beside those of the packers.
+    #[component]
+    fn SmallestFound(fragments: Fragments, most: Signal<u64>) -> impl IntoView {
+        let wb = use_workbench();
+        let searching = fragments.searching;
+        // The packer's own, while the search has none that is as small.
+        let packed = move || {
+            let (computed, _) = fragments.get()?;
+            let own = computed.packers.first().map(|p| (p.size, p.places.clone()))?;
+            Some(searching.ask(&computed, Search::largest).unwrap_or(own))
+        };
+        let is_proved =
+            move || fragments.get().is_some_and(|(_, found)| found.is_some_and(|f| f.is_proved()));
+        let name = move || match (is_proved(), searching.phase()) {
+            (true, _) => "The exact search: the optimum",
+            (false, Phase::Waiting | Phase::Running) => "The exact search, so far",
+            (false, _) => "The exact search, stopped",
+        };
+        let about = move || {
+            let ((size, _), (computed, _)) = (packed()?, fragments.get()?);
+            Some(if is_proved() {
+                "nothing is smaller".to_owned()
+            } else {
+                fragmentation::against(size, &computed.gap)
+            })
+        };
+        view! {
+            <li class="packer smallest">
+                <p class="name">{name}</p>
+                <Drawn
+                    wb
+                    title="The exact search"
+                    class="small-heap"
+                    said=Signal::derive(move || format!("{}: {}", name(), packed().map(|p| bytes(p.0)).unwrap_or_default()))
+                    scene=Callback::new(move |width: f64| {
+                        let (picture, (size, places)) = (wb.base.get()?, packed()?);
+                        Some(scene::small(&picture.original.picture, (size, &places), most.get(), (width, 132.0)))
                     })
                 />
                 <p class="quiet">{about}</p>
@@ -435,7 +587,8 @@ mod view {
     #[component]
     fn GapTable() -> impl IntoView {
         let wb = use_workbench();
-        let Fragments(computed) = expect_context();
+        let fragments: Fragments = expect_context();
+        let computed = fragments.computed;
         view! {
             <table>
                 <caption>{move || format!("Bytes, at an alignment of {}.", words(exponent(wb)))}</caption>
@@ -451,7 +604,7 @@ mod view {
                             .with(|c| {
                                 c.as_ref()
                                     .map(|c| {
-                                        let g = &c.gap;
+                                        let (g, found) = (&c.gap, fragments.searching.found(c));
                                         let mut rows = vec![
                                             ("Alive at once".to_owned(), grouped(g.floor)),
                                             ("No packing at this alignment is below".to_owned(), grouped(g.aligned_floor)),
@@ -460,6 +613,14 @@ mod view {
                                             ("Lost to alignment".to_owned(), g.by_alignment().to_string()),
                                             ("As assigned".to_owned(), grouped(g.assigned)),
                                             ("All temporaries, with tables of tuples".to_owned(), grouped(g.temp)),
+                                            (
+                                                "The best there can be".to_owned(),
+                                                match g.optimum(found) {
+                                                    Optimum::Reached => grouped(g.assigned),
+                                                    Optimum::Proved(best) => grouped(best),
+                                                    Optimum::Between(from, to) => format!("{} to {}", grouped(from), grouped(to)),
+                                                },
+                                            ),
                                         ];
                                         rows.extend(c.packers.iter().map(|p| {
                                             (format!("Packer: {}", fragmentation::name(p.algorithm)), grouped(p.size))

@@ -329,7 +329,8 @@ mod view {
             let opened = wb.base.get()?;
             fragmentation::gap(&opened, fragmentation::own_alignment(&opened))
         });
-        let said = Memo::new(move |_| gap.get().map(|g| fragmentation::sentence(&g)).unwrap_or_default());
+        let said =
+            Memo::new(move |_| gap.get().map(|g| fragmentation::sentence(&g, None)).unwrap_or_default());
         view! {
             <p class="answer">{move || said.get()}</p>
             <Drawn
@@ -337,7 +338,7 @@ mod view {
                 title="What the heap is made of"
                 class="gap-scene"
                 said
-                scene=Callback::new(move |width: f64| Some(scene::gap(&gap.get()?, 0, width)))
+                scene=Callback::new(move |width: f64| Some(scene::gap(&gap.get()?, None, 0, width)))
             />
         }
     }

@@ -1,7 +1,7 @@
 //! What a heap is made of, as one bar; and the heap of each packer, small, all on the same axes.
 
 use super::{Anchor, Layer, Picture, Scene, Steps, text_width};
-use crate::fragmentation::{Gap, Packed};
+use crate::fragmentation::Gap;
 use assigner::words::{bytes, grouped};
 
 /// The height of the bar's figure in CSS pixels.
@@ -11,8 +11,8 @@ pub const GAP_HEIGHT: f64 = 96.0;
 const BAR: (f64, f64) = (28.0, 34.0);
 
 /// The bar from 0 to what is assigned: what is alive at once, what the packer loses, what alignment adds. `most` bytes
-/// are as wide as the figure, so that bars of several alignments can be compared.
-pub fn gap(gap: &Gap, most: u64, width: f64) -> Scene {
+/// are as wide as the figure, so that bars of several alignments can be compared. `best` is the optimum, if it is known.
+pub fn gap(gap: &Gap, best: Option<u64>, most: u64, width: f64) -> Scene {
     let (left, right) = (1.0, width - 1.0);
     let scale = (right - left) / (most.max(gap.assigned).max(gap.free).max(1) as f64 * 1.02);
     let x = |at: u64| left + at as f64 * scale;
@@ -43,8 +43,11 @@ pub fn gap(gap: &Gap, most: u64, width: f64) -> Scene {
         let half = text_width(text) / 2.0;
         at.clamp(left + half, (right - half).max(left + half))
     };
-    let bound = format!("not below {}", grouped(gap.aligned_floor));
-    let at = x(gap.aligned_floor);
+    let bound = best.map_or_else(
+        || format!("not below {}", grouped(gap.aligned_floor)),
+        |best| format!("optimum {}", grouped(best)),
+    );
+    let at = x(best.unwrap_or(gap.aligned_floor));
     scene.line(Layer::Threshold, 0, (at, top - 9.0), (0.0, 13.0)).class = "tick";
     scene.text(Layer::Threshold, 1, (over(at, &bound), top - 13.0), Anchor::Middle, bound.clone()).class =
         "word";
@@ -60,16 +63,22 @@ pub fn gap(gap: &Gap, most: u64, width: f64) -> Scene {
     scene
 }
 
-/// A packer's heap, small. Addresses go up to `most` in each, so that heights can be compared; the line is its own end.
-pub fn small(picture: &Picture, packed: &Packed, most: u64, (width, height): (f64, f64)) -> Scene {
+/// A packer's heap, small: its size, and value, offset and size of each place. Addresses go up to `most` in each, so that
+/// heights can be compared; the line is its own end.
+pub fn small(
+    picture: &Picture,
+    (total, places): (u64, &[(u32, u64, u64)]),
+    most: u64,
+    (width, height): (f64, f64),
+) -> Scene {
     let steps = Steps::new(1.0, width - 1.0, picture.last());
     let (top, bottom) = (14.0, height - 2.0);
-    let scale = (bottom - top) / most.max(packed.size).max(1) as f64;
+    let scale = (bottom - top) / most.max(total).max(1) as f64;
     let y = |address: u64| bottom - address as f64 * scale;
     let across = steps.right() - steps.left;
     let mut scene = Scene { width, height, marks: Vec::new() };
-    scene.rect(Layer::Ground, 0, (steps.left, y(packed.size)), (across, packed.size as f64 * scale));
-    for (value, offset, size) in &packed.places {
+    scene.rect(Layer::Ground, 0, (steps.left, y(total)), (across, total as f64 * scale));
+    for (value, offset, size) in places {
         let Some(item) = picture.item(*value).filter(|_| *size > 0) else { continue };
         let (x, w) = (steps.x(item.start), (steps.after(item.end) - steps.x(item.start)).max(1.0));
         let h = (*size as f64 * scale).max(1.0);
@@ -77,9 +86,9 @@ pub fn small(picture: &Picture, packed: &Packed, most: u64, (width, height): (f6
         band.value = Some(*value);
         band.hue = Some(item.hue);
     }
-    scene.line(Layer::Grid, 0, (steps.left, y(packed.size)), (across, 0.0)).class = "top";
-    let size = grouped(packed.size);
-    let at = (steps.right(), (y(packed.size) - 3.0).max(10.0));
+    scene.line(Layer::Grid, 0, (steps.left, y(total)), (across, 0.0)).class = "top";
+    let size = grouped(total);
+    let at = (steps.right(), (y(total) - 3.0).max(10.0));
     scene.text(Layer::Axis, 0, at, Anchor::End, size).class = "top";
     scene
 }
@@ -88,7 +97,6 @@ pub fn small(picture: &Picture, packed: &Packed, most: u64, (width, height): (f6
 mod tests {
     use super::super::tests::picture;
     use super::*;
-    use packing::Algorithm;
 
     const GAP: Gap =
         Gap { alignment: 64, floor: 22316, aligned_floor: 22660, free: 24624, assigned: 25028, temp: 25028 };
@@ -110,20 +118,26 @@ peak 0 587.3,28.0 to 0.0,42.0
 axis 0 564.4,83.0 Middle \"heap 25,028\" .top
 axis 1 1.0,83.0 Start \"0\"
 ";
-        assert_eq!(gap(&GAP, 0, 600.0).to_text(), expected);
+        assert_eq!(gap(&GAP, None, 0, 600.0).to_text(), expected);
+    }
+
+    #[test]
+    fn a_known_optimum_takes_the_place_of_the_bound() {
+        let text = gap(&GAP, Some(23000), 0, 600.0).to_text();
+        assert!(text.contains("\"optimum 23,000\"") && !text.contains("not below"), "{text}");
     }
 
     #[test]
     fn what_alignment_saves_is_a_ghost() {
         let lucky = Gap { assigned: 24000, ..GAP };
-        let text = gap(&lucky, 0, 600.0).to_text();
+        let text = gap(&lucky, None, 0, 600.0).to_text();
         assert!(text.contains("ghost 0 ") && !text.contains(".alignment"), "{text}");
     }
 
     #[test]
     fn nothing_leaves_the_figure() {
         for width in [280.0, 600.0, 1100.0] {
-            for m in &gap(&GAP, 60000, width).marks {
+            for m in &gap(&GAP, None, 60000, width).marks {
                 if let super::super::Form::Text { text, anchor: Anchor::Middle } = &m.form {
                     let half = text_width(text) / 2.0;
                     assert!(m.x - half >= 0.0 && m.x + half <= width, "{text} at {} in {width}", m.x);
@@ -135,15 +149,8 @@ axis 1 1.0,83.0 Start \"0\"
     #[test]
     fn small_heaps_have_one_scale() {
         let p = picture(9, "a 0 4 0 100\nb 3 8 128 100");
-        let packed = |size, offset| Packed {
-            algorithm: Algorithm::Spatial,
-            size,
-            places: vec![(0, 0, 100), (1, offset, 100)],
-        };
-        let (one, two) = (
-            small(&p, &packed(200, 100), 400, (100.0, 116.0)),
-            small(&p, &packed(400, 300), 400, (100.0, 116.0)),
-        );
+        let drawn = |size, offset| small(&p, (size, &[(0, 0, 100), (1, offset, 100)]), 400, (100.0, 116.0));
+        let (one, two) = (drawn(200, 100), drawn(400, 300));
         let height = |s: &Scene| {
             s.marks.iter().filter(|m| m.layer == Layer::Band).map(|m| m.form.clone()).collect::<Vec<_>>()
         };

@@ -31,7 +31,7 @@ pub enum Spot {
 }
 
 /// A step between marked addresses: a power of two that gives at most about `most` marks.
-fn address_step(size: u64, most: u64) -> u64 {
+pub(super) fn address_step(size: u64, most: u64) -> u64 {
     let mut step = 1_u64;
     while size / step > most {
         step = step.saturating_mul(2);
@@ -40,7 +40,7 @@ fn address_step(size: u64, most: u64) -> u64 {
 }
 
 /// An address on the axis: exact where steps are small, in binary multiples where they are round ones.
-fn address(at: u64, step: u64) -> String {
+pub(super) fn address(at: u64, step: u64) -> String {
     match step {
         _ if at == 0 => "0".to_owned(),
         0..0x1_0000 => grouped(at),

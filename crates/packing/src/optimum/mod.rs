@@ -41,6 +41,12 @@ impl Item {
     pub fn new(size: u64, run: Range<u64>) -> Self {
         Self { size, runs: [run].into() }
     }
+
+    /// Is there a moment at which both live?
+    #[must_use]
+    pub fn meets(&self, other: &Self) -> bool {
+        self.runs.iter().any(|a| other.runs.iter().any(|b| a.start < b.end && b.start < a.end))
+    }
 }
 
 /// What is to be packed.
@@ -183,6 +189,24 @@ impl Problem {
             living.insert(start, end);
         }
         Some(height)
+    }
+
+    /// Why [`height`](Self::height) finds no packing in aligned offsets: the pairs of items, each once and the smaller number
+    /// first, that live at one time and have a byte in common. It looks at every pair, so it is meant for a few hundred items.
+    #[must_use]
+    pub fn clashes(&self, offsets: &[u64]) -> Vec<(usize, usize)> {
+        let span = |i: usize| (offsets[i], offsets[i].saturating_add(self.items[i].size));
+        let count = self.items.len().min(offsets.len());
+        let of = |i: usize| {
+            let (start, end) = span(i);
+            let clash = move |j: &usize| {
+                let (other_start, other_end) = span(*j);
+                let is_common = start.max(other_start) < end.min(other_end);
+                is_common && self.items[i].meets(&self.items[*j])
+            };
+            (i + 1..count).filter(clash).map(move |j| (i, j))
+        };
+        (0..count).flat_map(of).collect()
     }
 }
 
