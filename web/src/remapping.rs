@@ -341,15 +341,18 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// As the figure begins.
-    pub const FIRST: Self = Self { case: 0, kept: false, drift: 2 };
+    /// As the figure begins: with the rule.
+    pub const FIRST: Self = Self { kept: true, ..Self::BROKEN };
+
+    /// The same without it.
+    pub const BROKEN: Self = Self { case: 0, kept: false, drift: 2 };
 
     /// What a figure's state says.
     pub fn of(state: &State) -> Self {
         let told = state.word("rule").and_then(|rule| CASES.iter().position(|c| c.rule == rule));
         Self {
             case: told.unwrap_or(Self::FIRST.case),
-            kept: state.number("kept") == Some(1),
+            kept: state.number("kept") != Some(0),
             drift: place(state, "drift", DRIFTS.len(), Self::FIRST.drift),
         }
     }
@@ -454,7 +457,7 @@ impl Course {
 /// The fastest fall of the free memory at which nothing goes wrong though the cutoff is found anew in each step.
 pub fn fastest(slices: &[Slice]) -> Option<usize> {
     (0..DRIFTS.len()).find(|drift| {
-        let trial = Trial { drift: *drift, ..Trial::FIRST };
+        let trial = Trial { drift: *drift, ..Trial::BROKEN };
         course(slices, trial).first_fault().is_none()
     })
 }
@@ -462,7 +465,7 @@ pub fn fastest(slices: &[Slice]) -> Option<usize> {
 /// Without a flag of its own, does set-up run in every step: where all slices are copied, and where all are remapped?
 pub fn set_up_again(slices: &[Slice]) -> [bool; 2] {
     [Control::Exactly(u64::MAX), Control::Off].map(|control| {
-        let mut scenario = Trial { case: 1, ..Trial::FIRST }.scenario(slices);
+        let mut scenario = Trial { case: 1, ..Trial::BROKEN }.scenario(slices);
         scenario.inputs.control = control;
         simulate(&scenario).iter().all(|s| s.set_up)
     })
@@ -537,9 +540,9 @@ mod tests {
     fn each_rule_is_missed_and_nothing_goes_wrong_with_it() {
         let slices = real();
         for (case, Case { rule, .. }) in CASES.iter().enumerate() {
-            let broken = course(&slices, Trial { case, ..Trial::FIRST });
+            let broken = course(&slices, Trial { case, ..Trial::BROKEN });
             assert!(broken.first_fault().is_some(), "{rule}");
-            let kept = course(&slices, Trial { case, kept: true, ..Trial::FIRST });
+            let kept = course(&slices, Trial { case, kept: true, ..Trial::BROKEN });
             assert_eq!(kept.sentence(), "Nothing goes wrong in 24 steps.", "{rule}");
         }
         let fastest = fastest(&slices).expect("one goes well");

@@ -85,7 +85,11 @@ pub fn Term(
             on:blur=move |_| light(false)
             on:click=move |_| {
                 match (choose, id.get_untracked()) {
-                    (Some(choose), _) => choose.run(()),
+                    (Some(choose), _) => {
+                        choose.run(());
+                        // What the phrase speaks of is a setting of the figure, which may be far away.
+                        wb.show();
+                    }
                     (None, Some(id)) => wb.select(Some(id)),
                     (None, None) => {}
                 }

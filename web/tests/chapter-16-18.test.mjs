@@ -264,16 +264,18 @@ test("churn: each rule, broken and kept, as natively; step by step by keys", () 
     for (const { rule, broken: wrong, kept } of golden.churn.cases) {
       await figure.locator(".churning select").selectOption(rule);
       await settled(page);
+      assert.equal(await said(figure, "course"), kept, "rules are kept until they are switched off");
+      assert.equal(await figure.locator(".cross").count(), 0);
+      await figure.getByLabel("keep the rule").uncheck();
+      await settled(page);
       assert.equal(await said(figure, "course"), wrong.sentence);
       assert.equal(await figure.locator(".churning").getAttribute("data-first-fault"), String(wrong.first));
       await figure.getByLabel("keep the rule").check();
       await settled(page);
-      assert.equal(await said(figure, "course"), kept);
-      assert.equal(await figure.locator(".cross").count(), 0);
-      await figure.getByLabel("keep the rule").uncheck();
-      await settled(page);
     }
     await figure.getByRole("button", { name: "Reset", exact: true }).click();
+    await settled(page);
+    await figure.getByLabel("keep the rule").uncheck();
     await settled(page);
     const { steps } = golden.churn;
     const { chosen } = golden.churn.cases[0].broken;
@@ -295,6 +297,9 @@ test("churn: a prediction, the puzzle, by touch", () =>
     assert.match(await predict(page, "guard", where("In one whose slices are all copied")), /^Right\. .*set-up runs again/);
     assert.match(await predict(page, "guard", where("In both")), /^Not so\. /);
     const { fastest, drifts } = golden.churn;
+    assert.match(await puzzle(page, "falling"), /^Not yet\. .*switched off/);
+    await figure.getByLabel("keep the rule").tap();
+    await settled(page);
     assert.match(await puzzle(page, "falling"), /^Not yet\. /);
     const less = figure.getByRole("button", { name: "Free memory: less" });
     const more = figure.getByRole("button", { name: "Free memory: more" });

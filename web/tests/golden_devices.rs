@@ -65,12 +65,12 @@ fn churn(all: &[Slice]) -> Value {
             "chosen": course.chosen(None),
         })
     };
-    let first = course(all, Trial::FIRST);
+    let first = course(all, Trial::BROKEN);
     let cases = (0..CASES.len()).map(|case| {
         json!({
             "rule": CASES[case].rule,
-            "broken": of(Trial { case, ..Trial::FIRST }),
-            "kept": of(Trial { case, kept: true, ..Trial::FIRST })["sentence"],
+            "broken": of(Trial { case, ..Trial::BROKEN }),
+            "kept": of(Trial { case, kept: true, ..Trial::BROKEN })["sentence"],
         })
     });
     json!({

@@ -235,6 +235,30 @@ mod view {
                 "all that hangs on it. Five rules see to that. Each of them was once missing, and was found by a reader of the "
                 "code. " <Rule section="16.3" read_in=SOURCE />
             </p>
+            <ul>
+                <li>
+                    <b>"Find the cutoff once."</b>
+                    " Found anew in each step, it falls with the free memory. A slice that was to be copied is then remapped, but no "
+                    "addresses were reserved for it: the last slice is mapped past the end, over whatever is there."
+                </li>
+                <li>
+                    <b>"Give set-up a flag of its own."</b>
+                    " If everything is copied there is never a range, and “is there a range?” is the wrong question. Set-up would run in "
+                    "each step and replace the event it made before, which the device may still be waiting for."
+                </li>
+                <li>
+                    <b>"Free the shadows with their range."</b> " Nothing else owns them. What is not freed then is lost for good."
+                </li>
+                <li>
+                    <b>"Use a shadow again only if it is large enough."</b>
+                    " If more is needed than the shadow has room for, as with a longer batch, a copy into it writes over its neighbour."
+                </li>
+                <li>
+                    <b>"Go by the size alone."</b>
+                    " Of equal slices, the walk admits those that it meets first. If that decides, others are copied in each step, and "
+                    "the recorded address is that of the wrong memory."
+                </li>
+            </ul>
             <Predict
                 wb=cb
                 id="guard"
@@ -262,14 +286,14 @@ mod view {
                         .get_untracked()
                         .map_or_else(
                             String::new,
-                            |s| remapping::course(&s, Trial { case: 1, ..Trial::FIRST }).sentence(),
+                            |s| remapping::course(&s, Trial { case: 1, ..Trial::BROKEN }).sentence(),
                         )
                 })
             />
             <Figure
                 wb=cb
                 title=CHURN
-                caption="The same slices over 24 steps; in each, the memory behind them is another one. Choose a rule, keep it or switch it off, and step through what happens."
+                caption="The same slices over 24 steps; in each, the memory behind them is another one. Choose a rule, switch it off, and step through what goes wrong."
                 reserve=[730, 750, 965]
                 table=ChurnTable
             >
@@ -281,30 +305,6 @@ mod view {
                 check=Signal::derive(falling)
                 hint="The cutoff falls once a hundredth of the free memory is less than what the copies move: 51,405,016 bytes."
             />
-            <ul>
-                <li>
-                    <b>"Find the cutoff once."</b>
-                    " Found anew in each step, it falls with the free memory. A slice that was to be copied is then remapped, but no "
-                    "addresses were reserved for it: the last slice is mapped past the end, over whatever is there."
-                </li>
-                <li>
-                    <b>"Give set-up a flag of its own."</b>
-                    " If everything is copied there is never a range, and “is there a range?” is the wrong question. Set-up would run in "
-                    "each step and replace the event it made before, which the device may still be waiting for."
-                </li>
-                <li>
-                    <b>"Free the shadows with their range."</b> " Nothing else owns them. What is not freed then is lost for good."
-                </li>
-                <li>
-                    <b>"Use a shadow again only if it is large enough."</b>
-                    " If more is needed than the shadow has room for, as with a longer batch, a copy into it writes over its neighbour."
-                </li>
-                <li>
-                    <b>"Go by the size alone."</b>
-                    " Of equal slices, the walk admits those that it meets first. If that decides, others are copied in each step, and "
-                    "the recorded address is that of the wrong memory."
-                </li>
-            </ul>
         }
         .into_any()
     }
@@ -513,9 +513,9 @@ mod view {
         let keep = move |kept: bool| {
             let mut next = wb.state.get_untracked();
             if kept {
-                next.params.insert("kept".to_owned(), 1.into());
-            } else {
                 next.params.remove("kept");
+            } else {
+                next.params.insert("kept".to_owned(), 0.into());
             }
             wb.set(next);
         };

@@ -6,7 +6,7 @@ use assigner::words::binary;
 
 /// Where the parts begin and end, from the top.
 const SIZES: (f64, f64) = (38.0, 178.0);
-const MOVED: (f64, f64) = (242.0, 352.0);
+const MOVED: (f64, f64) = (254.0, 352.0);
 const ROWS: f64 = 406.0;
 const ROW: f64 = 22.0;
 /// The scale of what was measured elsewhere, in milliseconds.
@@ -97,6 +97,8 @@ pub fn cutoff(plan: &Plan, chosen: usize, width: f64) -> Scene {
         let text = first_fit(texts, across);
         scene.text(Layer::Axis, n, (4.0, panel.top - 22.0), Anchor::Start, text).class = "top";
     }
+    let widest = plan.slices.iter().map(|s| text_width(&s.allocation.to_string())).fold(0.0, f64::max);
+    let is_crowded = widest > column - 1.0;
     let mut total = 0_u64;
     for (at, n) in plan.order.iter().enumerate() {
         let slice = &plan.slices[*n];
@@ -123,16 +125,15 @@ pub fn cutoff(plan: &Plan, chosen: usize, width: f64) -> Scene {
                 (label.value, label.class) = (Some(*n as u32), class);
             }
         }
-        let name = slice.allocation.to_string();
-        if text_width(&name) <= column - 1.0 {
-            let at = (x + w / 2.0, SIZES.1 + 13.0);
-            scene.text(Layer::Axis, 2000 + *n as u32, at, Anchor::Middle, name);
-        }
+        // Where columns are narrow, the numbers stand in two rows.
+        let low = if is_crowded && at % 2 == 1 { 12.0 } else { 0.0 };
+        let at = (x + w / 2.0, SIZES.1 + 13.0 + low);
+        scene.text(Layer::Axis, 2000 + *n as u32, at, Anchor::Middle, slice.allocation.to_string());
     }
     scene.text(
         Layer::Axis,
         3000,
-        (right, SIZES.1 + 26.0),
+        (right, SIZES.1 + if is_crowded { 38.0 } else { 26.0 }),
         Anchor::End,
         first_fit(&["C copied, R remapped; numbers of the allocations", "C copied, R remapped"], across),
     );
@@ -262,6 +263,23 @@ mod tests {
                             && m.layer == Layer::Axis
                         {
                             assert!(!text.contains('…'), "{text} at {width}");
+                        }
+                    }
+                    let numbers: Vec<_> = scene
+                        .marks
+                        .iter()
+                        .filter(|m| m.layer == Layer::Axis && (2000..3000).contains(&m.id))
+                        .collect();
+                    assert_eq!(numbers.len(), slices.len(), "every bar has its number");
+                    for (i, a) in numbers.iter().enumerate() {
+                        for b in numbers[..i].iter().filter(|b| (b.y - a.y).abs() < 1.0) {
+                            let (Form::Text { text: left, .. }, Form::Text { text: right, .. }) =
+                                (&a.form, &b.form)
+                            else {
+                                continue;
+                            };
+                            let apart = f64::midpoint(text_width(left), text_width(right));
+                            assert!((a.x - b.x).abs() >= apart, "{left} and {right} at {width}");
                         }
                     }
                     let bands = scene.marks.iter().filter(|m| m.value.is_some() && m.layer == Layer::Band);

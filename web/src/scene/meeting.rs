@@ -55,7 +55,10 @@ pub fn rendezvous(meeting: &Meeting, done: usize, width: f64) -> Scene {
     let top = 24.0;
     let head = if meeting.scenario.runs.len() > 1 { format!("run {}", board.run) } else { String::new() };
     scene.text(Layer::Axis, 0, (4.0, 14.0), Anchor::Start, head).class = "top";
-    let size = |d: &Device| d.allocations.iter().map(|a| height(a.size, 2.0, 0.8) + 1.0).sum::<f64>();
+    // An allocation takes as much room on each device; where it is smaller than on another, it fills a part of it.
+    let most =
+        |a: usize| devices.iter().filter_map(|d| d.allocations.get(a)).map(|r| r.size).max().unwrap_or(0);
+    let size = |d: &Device| (0..d.allocations.len()).map(|a| height(most(a), 2.0, 0.8) + 1.0).sum::<f64>();
     let bottom = top + devices.iter().map(size).fold(0.0, f64::max);
     let words = fit("memory", columns.left - 10.0);
     scene.text(Layer::Axis, 1, (columns.left - 8.0, top + 12.0), Anchor::End, words);
@@ -68,19 +71,21 @@ pub fn rendezvous(meeting: &Meeting, done: usize, width: f64) -> Scene {
             if is_now { "top" } else { "kind" };
         let mut y = top;
         for (a, range) in device.allocations.iter().enumerate() {
-            let h = height(range.size, 2.0, 0.8);
-            let band = scene.rect(
-                Layer::Band,
-                id * 1000 + a as u32,
-                (columns.x(n) + 3.0, y),
-                (columns.column - 6.0, h),
-            );
+            let largest = most(a);
+            let h = height(largest, 2.0, 0.8);
+            let key = id * 1000 + a as u32;
+            let (x, w) = (columns.x(n) + 3.0, columns.column - 6.0);
+            if range.size < largest {
+                scene.rect(Layer::Ghost, key, (x, y), (w, h)).class = "selected";
+            }
+            let share = range.size as f64 / largest.max(1) as f64;
+            let band = scene.rect(Layer::Band, key, (x, y), (w, (h * share).max(2.0)));
             (band.value, band.hue) = (Some(a as u32), Some(if needed.contains(&a) { NEEDED } else { 7 }));
             if needed.contains(&a) {
                 band.class = "mate";
                 let words = label(a, *range, columns.column - 12.0);
                 let at = (columns.x(n) + 7.0, y + h / 2.0 + 4.0);
-                let label = scene.text(Layer::Label, id * 1000 + a as u32, at, Anchor::Start, words);
+                let label = scene.text(Layer::Label, key, at, Anchor::Start, words);
                 (label.value, label.class) = (Some(a as u32), "inside");
             }
             y += h + 1.0;
@@ -114,10 +119,14 @@ pub fn rendezvous(meeting: &Meeting, done: usize, width: f64) -> Scene {
         }
         for n in members {
             let here = row.here.contains_key(&devices[n].id);
+            let is_out = matches!(board.stands.get(&devices[n].id), None | Some(Stand::Nowhere));
             let w = (columns.column - 8.0).min(64.0);
             let at = (columns.middle(n) - w / 2.0, y + 3.0);
             let id = id * 100 + n as u32;
             let (class, sign) = match (here, row.status) {
+                (false, _) if is_out && (devices[n].late > 0 || devices[n].never) => {
+                    ("seat late", "… awaited")
+                }
                 (false, _) => ("seat", ""),
                 (true, Status::Open) => ("seat here", "waits"),
                 (true, Status::Agreed) => ("seat here met", "✓"),
@@ -137,6 +146,9 @@ pub fn rendezvous(meeting: &Meeting, done: usize, width: f64) -> Scene {
             Some(Stand::Ready) => ("✓ ready", "kind"),
             Some(Stand::Ended) => ("× nothing", "top"),
             Some(Stand::Busy) => ("busy", ""),
+            _ if device.never => ("… never", "top"),
+            _ if device.late > meeting.scenario.timeout => ("… too late", "top"),
+            _ if device.late > 0 => ("… late", "top"),
             _ => ("not here", ""),
         };
         let word = fit_sign(word, columns.column - 2.0);
@@ -286,6 +298,32 @@ mod tests {
             }
             stands_inside(&rendezvous(&meeting, meeting.count(), 1000.0));
         }
+    }
+
+    #[test]
+    fn who_is_late_is_awaited_until_it_comes_and_a_smaller_allocation_is_seen_to_be() {
+        let opened = crate::engine::open(&crate::chapters::text_of(MODULE)).expect("it can be read");
+        let of = |id: &str| {
+            let trouble = TROUBLES.iter().position(|t| t.id == id).expect("a trouble");
+            meeting::meet(&opened, Setting { trouble, ..Setting::FIRST }).expect("it can be played")
+        };
+        let awaited = |meeting: &Meeting, done: usize| {
+            rendezvous(meeting, done, 900.0).marks.iter().filter(|m| m.class == "seat late").count()
+        };
+        let late = of("late");
+        assert!(awaited(&late, 2) > 0);
+        assert_eq!(awaited(&late, late.count()), 0, "it came");
+        assert!(rendezvous(&late, 2, 900.0).to_text().contains("\"… late\""));
+        let never = of("never");
+        assert!(awaited(&never, 2) > 0);
+        assert_eq!(awaited(&of("none"), 1), 0);
+        let smaller = rendezvous(&of("size"), 0, 900.0);
+        let ghosts: Vec<_> = smaller.marks.iter().filter(|m| m.layer == Layer::Ghost).collect();
+        let [ghost] = ghosts[..] else { panic!("one allocation is smaller: {ghosts:?}") };
+        let band =
+            smaller.marks.iter().find(|m| m.layer == Layer::Band && m.id == ghost.id).expect("its band");
+        let (Form::Rect { h: all, .. }, Form::Rect { h, .. }) = (&ghost.form, &band.form) else { panic!() };
+        assert!((h * 2.0 - all).abs() < 0.1, "half of {all} is {h}");
     }
 
     #[test]
