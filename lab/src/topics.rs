@@ -214,7 +214,7 @@ fn padding(study: &Study) -> Told {
         );
     }
     let lines = vec![format!(
-        "All values take {} for {} of data, each place once: a factor of {:.2}.",
+        "Counted one by one, though they take turns in memory, all values take {} for {} of data: a factor of {:.2}.",
         both(found.padded),
         both(found.unpadded),
         found.padded as f64 / found.unpadded.max(1) as f64

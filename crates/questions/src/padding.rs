@@ -22,7 +22,7 @@ pub struct Padded {
     pub best: Option<(Vec<u32>, u64)>,
 }
 
-/// Sums over all values that have data, each place once.
+/// Sums over all values that have data, one by one: values that take turns at an address are each counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Padding {
     /// Values that take more than their data, the most bytes lost first.
