@@ -166,6 +166,7 @@ for (const name of ["Chromium", "Firefox", "WebKit"]) {
         await browser.click(await browser.middle('[role="tab"]', tab));
         await browser.until(`the tab ${tab}`, (words) => document.querySelector('[role="tab"][aria-selected="true"]').textContent.includes(words), tab);
       }
+      await browser.until("the values", () => document.querySelector("#values tbody tr th button"));
       await browser.run(() => document.querySelector("#values tbody tr th button").click());
       await browser.until("the detail", () => document.querySelector("#detail h3"));
       assert.ok(await browser.run(() => document.body.textContent.includes("<script>globalThis.hit=1")), "the words are shown");
