@@ -36,6 +36,9 @@ pub fn start() {
     use wasm_bindgen::JsCast as _;
     match js_sys::global().dyn_into::<web_sys::DedicatedWorkerGlobalScope>() {
         Ok(scope) => worker::listen(scope),
-        Err(_) => leptos::mount::mount_to_body(page::App),
+        Err(_) => {
+            console_error_panic_hook::set_once();
+            leptos::mount::mount_to_body(page::App);
+        }
     }
 }

@@ -728,7 +728,7 @@ test("a search is stopped and keeps what it found; whatever else is cancelled, w
     // Of two modules the large one is being read when that is cancelled: the list stays, and the other one opens.
     await open(page, [
       { name: "module_0001.small.cpu_after_optimizations.txt", mimeType: "text/plain", buffer: readFileSync(sample("mlp_grad.txt")) },
-      { name: "module_0002.big.cpu_after_optimizations.txt", mimeType: "text/plain", buffer: Buffer.from(large(4_000_000)) },
+      { name: "module_0002.big.cpu_after_optimizations.txt", mimeType: "text/plain", buffer: Buffer.from(large(16_000_000)) },
     ]);
     const rows = page.locator(".modules tbody tr");
     await rows.nth(1).waitFor(LONG);
@@ -749,7 +749,7 @@ test("a search is stopped and keeps what it found; whatever else is cancelled, w
     await page.locator("#cancel").waitFor({ state: "detached" });
     assert.equal(await page.locator("#detail h3").textContent(), name);
     // Nor while other files are opened.
-    await open(page, { name: "other.txt", mimeType: "text/plain", buffer: Buffer.from(large(6_000_000)) });
+    await open(page, { name: "other.txt", mimeType: "text/plain", buffer: Buffer.from(large(24_000_000)) });
     await page.locator("#cancel").waitFor(LONG);
     assert.equal(await page.locator("#detail h3").textContent(), name);
     await page.locator("#values tbody tr th button").nth(1).click();

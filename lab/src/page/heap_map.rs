@@ -231,8 +231,10 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
     let mini_drawn = StoredValue::new((0usize, 0usize, 0u32));
     let draw_again = StoredValue::new_local(None::<Rc<dyn Fn()>>);
     let draw = move || {
+        // The frame may come when the map that asked for it is gone.
+        let (Some(plan), Some(window)) = (plan.try_get_untracked(), view.try_get_untracked()) else { return };
         asked.set_value(false);
-        let (Some(plan), Some(window)) = (plan.get_untracked(), view.get_untracked()) else { return };
+        let (Some(plan), Some(window)) = (plan, window) else { return };
         let Some((palette, card)) = palette() else { return };
         let (w, scale) = (width.get_untracked(), scale());
         let size = |h: f64| ((w * scale) as usize, (h * scale) as usize);
@@ -325,7 +327,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         let source = lab.source.get_untracked();
         lab.link.ask(Ask::Line { source, row }, move |answer| {
             if let Answer::Line(line) = answer
-                && under.get_untracked() == Some(row)
+                && under.try_get_untracked().flatten() == Some(row)
             {
                 let steps = line.range.map_or(String::new(), |(a, b)| {
                     format!(", steps {} to {}", grouped(u64::from(a)), grouped(u64::from(b)))
