@@ -407,8 +407,6 @@ impl Session {
         };
         let text = Text::new(text);
         out.lines = text.len();
-        let told_total = loaded.dump.values.as_ref().and_then(|v| v.total);
-        let has_dump = loaded.dump.assignment.is_some();
         let has_module = loaded.module.is_some();
         let placed = loaded.dump.assignment.clone();
         step("Analysing the program and assigning its buffers", 1);
@@ -454,15 +452,7 @@ impl Session {
         if let Some(first) = dump.as_ref().or(ours.as_ref()) {
             out.headline = report::headline(&first.study, &first.peak);
             out.spaces = spaces(first);
-            if let Some(told) = told_total.filter(|_| has_dump) {
-                let sum = first.study.slabs.iter().fold(0u64, |s, a| s.saturating_add(a.size));
-                if told.bytes == sum {
-                    out.headline.push(format!(
-                        "Checked: the allocations add up to the files' own total, {}.",
-                        both(sum)
-                    ));
-                }
-            }
+            out.headline.extend(first.study.checks.iter().map(|c| cut_line(&c.words())));
             out.notable = questions::notes(&first.study, &first.peak)
                 .into_iter()
                 .take(8)

@@ -5,7 +5,7 @@ use crate::talk::Words;
 use crate::text::{cut, cut_line};
 use assigner::words::{both, bytes, grouped, list};
 use hlo::InstructionId;
-use questions::{Peak, Role, Study};
+use questions::{Peak, Study};
 
 /// What can be asked: the name by which it is asked, and the question.
 pub const TOPICS: [(&str, &str); 8] = [
@@ -15,7 +15,7 @@ pub const TOPICS: [(&str, &str); 8] = [
     ("fragmentation", "What is lost between values, and would another packing fit?"),
     ("loops", "What do loops store, and what do transfers pin?"),
     ("padding", "What does padding cost?"),
-    ("constants", "Which constants are in the executable?"),
+    ("constants", "Which constants are in the executable, and who reads them?"),
     ("numbers", "Which number is which?"),
 ];
 
@@ -32,7 +32,7 @@ pub(crate) fn answer(study: &Study, peak: &Peak, topic: &str) -> Option<Words> {
         "fragmentation" => fragmentation(study, peak),
         "loops" => loops(study, peak),
         "padding" => padding(study),
-        "constants" => constants(study),
+        "constants" => report::constants(study),
         _ => numbers(study, peak),
     };
     Some(Words { title, lines, table })
@@ -235,28 +235,6 @@ fn padding(study: &Study) -> Told {
             p.tiling.clone(),
             best.unwrap_or_default(),
         ]);
-    }
-    (lines, table)
-}
-
-fn constants(study: &Study) -> Told {
-    let mut all: Vec<usize> = (0..study.rows.len())
-        .filter(|i| study.slab(&study.rows[*i]).role == Role::Constant && study.rows[*i].size > 0)
-        .collect();
-    all.sort_by_key(|i| (std::cmp::Reverse(study.rows[*i].size), *i));
-    let sum = all.iter().fold(0u64, |s, i| s.saturating_add(study.rows[*i].size));
-    let lines = vec![format!(
-        "{} constants with {}. An array that a program captured is a constant here; recent JAX hands it over as an argument instead.",
-        grouped(all.len() as u64),
-        both(sum)
-    )];
-    if all.is_empty() {
-        return (lines, Vec::new());
-    }
-    let mut table = head(&["Constant", "Shape", "Bytes", "Where it comes from"]);
-    for i in all.iter().take(MOST) {
-        let r = &study.rows[*i];
-        table.push(vec![row(study, *i), cut(&r.shape), bytes(r.size), cut(&r.origin.op_name)]);
     }
     (lines, table)
 }

@@ -259,7 +259,7 @@ test("each question about a module is answered from it: loops, transfers, paddin
           ["What do loops store, and what do transfers pin?", /pinned from step [\d,]+ to step [\d,]+ \(.*\), in memory space/],
           ["What does padding cost?", /a factor of \d+\.\d\d/],
           ["What is lost between values, and would another packing fit?", /No packing needs fewer/],
-          ["Which constants are in the executable?", /constants? with/],
+          ["Which constants are in the executable, and who reads them?", /constants? takes?/],
         ],
       ],
     ]) {

@@ -258,10 +258,13 @@ fn color_buffers(
 /// Is the value written or read by a collective, so that with user buffers on it goes to colour 1?
 fn is_collective_buffer(module: &Module, value: &Value) -> bool {
     let at = value.defined_at();
-    if module.shapes.is_tuple(shape_at(module, at)) {
-        return false;
-    }
-    let is_collective = |id: InstructionId| match module.instruction(id).opcode {
+    !module.shapes.is_tuple(shape_at(module, at))
+        && (is_collective(module, at.instruction) || value.uses.iter().any(|u| is_collective(module, u.user)))
+}
+
+/// Is it a collective whose buffers the GPU colours 1, or the start or end of one?
+fn is_collective(module: &Module, id: InstructionId) -> bool {
+    match module.instruction(id).opcode {
         Opcode::AllReduce
         | Opcode::AllReduceStart
         | Opcode::AllReduceDone
@@ -286,8 +289,76 @@ fn is_collective_buffer(module: &Module, value: &Value) -> bool {
             )
         }),
         _ => false,
-    };
-    is_collective(at.instruction) || value.uses.iter().any(|u| is_collective(u.user))
+    }
+}
+
+/// What asks for a buffer's memory space.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Wish {
+    /// A collective reads this value of it.
+    Read {
+        /// The value.
+        value: ValueId,
+        /// The collective, or the start of one.
+        collective: InstructionId,
+    },
+    /// A collective writes this value of it.
+    Written {
+        /// The value.
+        value: ValueId,
+        /// The collective, or the start or the end of one.
+        collective: InstructionId,
+    },
+    /// The layout of this value names the space.
+    Layout(ValueId),
+}
+
+impl Facts {
+    /// What asks for the memory space of a buffer that is not in the main one, the wishes of collectives first; empty for
+    /// one that is. Only the GPU heeds collectives (GPU and TPU supplement, 5).
+    #[must_use]
+    pub fn wishes(&self, module: &Module, buffer: BufferId) -> Vec<Wish> {
+        let buffer = self.buffer(buffer);
+        if buffer.color.0 == 0 {
+            return Vec::new();
+        }
+        let heeds_collectives = self.target.backend == Backend::Gpu && buffer.color.0 == 1;
+        let mut out = Vec::new();
+        for id in &buffer.values {
+            let value = self.value(*id);
+            let at = value.defined_at();
+            let shape = shape_at(module, at);
+            if module.shapes.memory_space(shape) == buffer.color.0 {
+                out.push(Wish::Layout(*id));
+            }
+            if !heeds_collectives || module.shapes.is_tuple(shape) {
+                continue;
+            }
+            let writer = is_collective(module, at.instruction).then(|| self.begins(module, at.instruction));
+            out.extend(writer.map(|collective| Wish::Written { value: *id, collective }));
+            let readers = value.uses.iter().map(|u| u.user).filter(|u| is_collective(module, *u));
+            // The end of a collective reads what its start wrote.
+            let readers = readers.map(|u| self.begins(module, u)).filter(|u| Some(*u) != writer);
+            out.extend(readers.map(|collective| Wish::Read { value: *id, collective }));
+        }
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+
+    /// The instruction that begins a collective of which this is a part.
+    fn begins(&self, module: &Module, id: InstructionId) -> InstructionId {
+        let start = match module.instruction(id).opcode {
+            Opcode::AllReduceDone | Opcode::AllGatherDone | Opcode::CollectivePermuteDone => {
+                module.operands(id).first().copied().unwrap_or(id)
+            }
+            _ => crate::clock::start_of_chain(module, id),
+        };
+        match self.graph.callers(module.instruction(start).computation) {
+            [site] if module.instruction(*site).opcode == Opcode::AsyncStart => *site,
+            _ => start,
+        }
+    }
 }
 
 /// Checks what the analyses rely on, so that none of them can go out of bounds or round in circles.

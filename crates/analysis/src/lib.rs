@@ -21,7 +21,7 @@ pub mod values;
 
 pub use buffers::Buffer;
 pub use clock::Clock;
-pub use facts::{AnalysisError, Facts};
+pub use facts::{AnalysisError, Facts, Wish};
 pub use graph::{CallGraph, Context};
 pub use ids::{BufferId, Color, Step, ValueId};
 pub use ordering::{Constraint, Ordering};

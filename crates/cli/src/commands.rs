@@ -6,6 +6,7 @@ pub(crate) mod budget;
 pub(crate) mod check;
 pub(crate) mod collective;
 pub(crate) mod completions;
+pub(crate) mod constants;
 pub(crate) mod copies;
 pub(crate) mod deallocate;
 pub(crate) mod decisions;

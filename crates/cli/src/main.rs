@@ -73,6 +73,8 @@ enum Command {
     Try(commands::try_edits::Arguments),
     /// Tells of each argument which output took it, or why nobody did
     Donation(commands::donation::Arguments),
+    /// Lists the constants: who reads them, which are equal, and which arguments were captured in place of one
+    Constants(commands::constants::Arguments),
     /// Tells whose memory it is, and which addresses change from run to run
     Owners(commands::owners::Arguments),
     /// Writes one page with the module, what it comes to, and the lab: for a colleague, an issue, an archive
@@ -119,6 +121,7 @@ fn main() -> ExitCode {
         Command::Advise(a) => commands::advise::run(&a),
         Command::Try(a) => commands::try_edits::run(&a),
         Command::Donation(a) => commands::donation::run(&a),
+        Command::Constants(a) => commands::constants::run(&a),
         Command::Owners(a) => commands::owners::run(&a),
         Command::Report(a) => commands::report::run(&a),
         Command::Budget(a) => commands::budget::run(&a),

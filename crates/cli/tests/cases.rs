@@ -717,6 +717,15 @@ fn peaks_add_up() {
             let sum: u64 = owners.iter().filter_map(|o| o["bytes"].as_u64()).sum();
             assert_eq!(Some(sum), peak["allocated_bytes"].as_u64(), "{case} {of}");
             assert_eq!(peak["allocated_bytes"], m["totals"]["total_bytes"], "{case} {of}");
+            // The compiler's own files have the same sums.
+            let checks = peak["checks"].as_array().expect("checks");
+            assert!(
+                checks.iter().all(|c| c["agrees"] == true && c["told"] == peak["allocated_bytes"]),
+                "{case} {of}"
+            );
+            assert!(!checks.is_empty(), "{case} {of}");
+            assert_eq!(peak["told_peak"]["bytes"], peak["total_bytes"], "{case} {of}");
+            assert_eq!(peak["told_peak"]["step"], peak["step"], "{case} {of}");
         }
     }
     assert!(spaces > 150, "{spaces}");
@@ -840,6 +849,13 @@ fn damaged_dumps_answer_what_they_can() {
     assert!(said.contains("wrapped_exponential (3-24) and while.2{1} (21-24)"), "{said}");
     let (out, said, status) = bad("peak", "03_hlo_only", &[]);
     assert!(status == 0 && out.contains("4,194,304  100.0%"), "{said}");
+    assert!(out.contains("our own assignment, which no file of the compiler gives"), "{out}");
+    // Which file has the total, under which name; an old live-range file gives no peak that could be compared.
+    let (out, _, _) = bad("peak", "00_good", &[]);
+    let values = "8,388,756 B (8.0 MiB): `Total bytes used` in module_0000.jit_loop_reads_mid.cpu_after_optimizations-buffer-assignment-values.txt";
+    assert!(out.contains(values) && out.contains("-live-range.txt says the same"), "{out}");
+    let (out, _, _) = bad("peak", "34_no_peak_section", &[]);
+    assert!(out.contains(values) && !out.contains("-live-range.txt says"), "{out}");
     let (out, _, _) = bad("budget", "25_huge_numbers", &["--max-constant", "1T", "--json"]);
     assert!(out.contains("9223372036854775819"), "{out}");
 }

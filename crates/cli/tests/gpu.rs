@@ -239,3 +239,21 @@ fn whose_addresses_change() {
         Some(2)
     );
 }
+
+/// The sums are those of the compiler's own files, and the constants and what is captured are told apart.
+#[test]
+fn sums_and_constants() {
+    let (text, _) = ask("peak", "jit_psum_shardmap", &[]);
+    assert!(text.contains("add up to the files' own total, 57,356 B"), "{text}");
+    for module in ["jit_scan_grad", "jit_kv_cache_loop", "jit_attention_grad"] {
+        let found = json("constants", module, &[]);
+        let owners = json("owners", module, &[]);
+        let by_owner = owners["owners"].as_array().expect("owners");
+        let bytes: u64 =
+            by_owner.iter().filter(|o| o["owner"] == "constant").filter_map(|o| o["bytes"].as_u64()).sum();
+        assert_eq!(found["bytes"].as_u64(), Some(bytes), "{module}");
+        let all = found["constants"].as_array().expect("constants");
+        assert!(all.iter().all(|c| c["readers"].as_array().is_some_and(|r| !r.is_empty())), "{found}");
+        assert_eq!(found["captured"], Value::Array(Vec::new()), "{module}");
+    }
+}

@@ -93,7 +93,7 @@ fn bash_completes_commands_options_and_values() {
         println!("skipped: there is no bash here");
         return;
     };
-    assert_eq!(commands, ["copies", "collective", "completions"]);
+    assert_eq!(commands, ["copies", "collective", "constants", "completions"]);
     let options = offered(&script, &["bufferscope", "assign", "--heap"]).expect("bash");
     assert_eq!(options, ["--heap-limit"]);
     let values = offered(&script, &["bufferscope", "completions", "z"]).expect("bash");

@@ -35,7 +35,7 @@ pub use heap_peak::{HeapPeak, HeapSlot, heap_peaks};
 pub use live_range::{Peak, live_range, peak};
 pub use presets::{presets, presets_of};
 pub use report::memory_usage_report;
-pub use stack::{BreakdownNode, breakdown, breakdown_text, op_name};
+pub use stack::{BreakdownNode, breakdown, breakdown_text, largest, op_name};
 pub use stats::{Stats, stats};
 pub use values::values;
 

@@ -31,55 +31,79 @@ struct Node {
     name: String,
     current: u64,
     total: u64,
-    children: Vec<usize>,
-    by_name: FxHashMap<String, usize>,
+    children: Vec<u32>,
+}
+
+/// The tree as it grows. A path is the number of the node where it ends, so that a deep one costs no more than a short one.
+struct Tree {
+    nodes: Vec<Node>,
+    /// The child of a node by its name, a number in `names`.
+    by_name: FxHashMap<(u32, u32), u32>,
+    names: FxHashMap<String, u32>,
+}
+
+impl Tree {
+    fn new() -> Self {
+        Self { nodes: vec![Node::default()], by_name: FxHashMap::default(), names: FxHashMap::default() }
+    }
+
+    /// The child of that name, made if there is none.
+    fn child(&mut self, at: u32, name: &str) -> u32 {
+        let number = match self.names.get(name) {
+            Some(number) => *number,
+            None => {
+                let number = self.names.len() as u32;
+                self.names.insert(name.to_owned(), number);
+                number
+            }
+        };
+        let next = self.nodes.len() as u32;
+        let child = *self.by_name.entry((at, number)).or_insert(next);
+        if child == next {
+            self.nodes.push(Node { name: name.to_owned(), ..Node::default() });
+            self.nodes[at as usize].children.push(child);
+        }
+        child
+    }
+
+    /// The node at the end of a path that goes on from another one.
+    fn descend(&mut self, at: u32, parts: &[String]) -> u32 {
+        parts.iter().fold(at, |at, name| self.child(at, name))
+    }
 }
 
 /// Breaks bytes of values down by where they come from. Depth first, the largest first; what has no bytes is left out.
 #[must_use]
 pub fn breakdown(module: &Module, facts: &Facts, values: &[(ValueId, u64)]) -> Vec<BreakdownNode> {
-    let mut nodes = vec![Node::default()];
+    let mut tree = Tree::new();
     let mut prefixes = FxHashMap::default();
     for (v, bytes) in values {
         let at = facts.value(*v).defined_at();
-        let mut traces = traces(module, facts, at.instruction, &mut prefixes);
-        if at.sub != 0 {
+        let mut leaf = leaf_parts(module, at.instruction);
+        if at.sub != 0
+            && let Some(last) = leaf.last_mut()
+        {
             let index =
                 &module.shapes.subshapes(module.instruction(at.instruction).shape)[at.sub as usize].index;
-            for trace in &mut traces {
-                if let Some(last) = trace.last_mut() {
-                    let _ = write!(last, "{index}");
-                }
-            }
+            let _ = write!(last, "{index}");
         }
+        let computation = module.instruction(at.instruction).computation;
+        let paths = prefixes_of(module, facts, computation, &mut prefixes, &mut tree);
         // Divided evenly; the first ones take what is left over.
-        let (share, rest) = (bytes / traces.len() as u64, bytes % traces.len() as u64);
-        for (i, trace) in traces.iter().enumerate() {
-            insert(&mut nodes, trace, share + u64::from((i as u64) < rest));
+        let (share, rest) = (bytes / paths.len() as u64, bytes % paths.len() as u64);
+        for (i, path) in paths.iter().enumerate() {
+            let end = tree.descend(*path, &leaf);
+            let current = &mut tree.nodes[end as usize].current;
+            *current = current.saturating_add(share + u64::from((i as u64) < rest));
         }
     }
+    let mut nodes = tree.nodes;
     // A child is always made after its parent, so backwards the sums are ready when they are needed.
     for i in (0..nodes.len()).rev() {
-        nodes[i].total = nodes[i].current + nodes[i].children.iter().map(|c| nodes[*c].total).sum::<u64>();
+        let below = nodes[i].children.iter().map(|c| nodes[*c as usize].total);
+        nodes[i].total = below.fold(nodes[i].current, u64::saturating_add);
     }
     flatten(&nodes)
-}
-
-fn insert(nodes: &mut Vec<Node>, trace: &[String], bytes: u64) {
-    let mut at = 0;
-    for name in trace {
-        at = match nodes[at].by_name.get(name) {
-            Some(child) => *child,
-            None => {
-                let child = nodes.len();
-                nodes.push(Node { name: name.clone(), ..Node::default() });
-                nodes[at].by_name.insert(name.clone(), child);
-                nodes[at].children.push(child);
-                child
-            }
-        };
-    }
-    nodes[at].current += bytes;
 }
 
 fn flatten(nodes: &[Node]) -> Vec<BreakdownNode> {
@@ -101,7 +125,7 @@ fn flatten(nodes: &[Node]) -> Vec<BreakdownNode> {
             });
         }
         let mut children: Vec<usize> =
-            node.children.iter().copied().filter(|c| nodes[*c].total > 0).collect();
+            node.children.iter().map(|c| *c as usize).filter(|c| nodes[*c].total > 0).collect();
         children.sort_by(|a, b| {
             nodes[*b].total.cmp(&nodes[*a].total).then_with(|| nodes[*a].name.cmp(&nodes[*b].name))
         });
@@ -110,15 +134,43 @@ fn flatten(nodes: &[Node]) -> Vec<BreakdownNode> {
     out
 }
 
+/// The lines with the most bytes, so many of them, in the order of the whole tree: a line never without those above it.
+#[must_use]
+pub fn largest(nodes: &[BreakdownNode], most: usize) -> Vec<BreakdownNode> {
+    let mut order: Vec<usize> = (0..nodes.len()).collect();
+    // No line has more bytes than the one that it hangs from, which comes first among equals.
+    order.sort_by_key(|i| (std::cmp::Reverse(nodes[*i].total), *i));
+    order.truncate(most);
+    order.sort_unstable();
+    let mut out: Vec<BreakdownNode> = order.into_iter().map(|i| nodes[i].clone()).collect();
+    // What is last below its parent now: seen from the end, the first of its depth since a line less deep.
+    let mut seen: Vec<bool> = Vec::new();
+    for node in out.iter_mut().rev() {
+        seen.resize(node.depth as usize + 1, false);
+        let seen = &mut seen[node.depth as usize];
+        node.is_last = !std::mem::replace(seen, true);
+    }
+    out
+}
+
+/// Most bytes of a tree that is written: each line is indented by its depth, so a deep one would grow with its square.
+const MOST_TEXT: usize = 64 << 20;
+
 /// Writes the tree as the live-range file has it, under a line that gives the whole.
 #[must_use]
 pub fn breakdown_text(nodes: &[BreakdownNode], total: u64) -> String {
     let mut out = format!("  Stack trace breakdown for peak usage: {} bytes\n", grouped(total));
-    // By depth: what stands before the connector.
-    let mut prefixes: Vec<String> = vec!["  ".to_owned()];
-    for node in nodes {
-        prefixes.truncate(node.depth as usize + 1);
-        let Some(prefix) = prefixes.last() else { break };
+    // What stands before the connector, and by depth how much of that.
+    let mut prefix = String::from("  ");
+    let mut ends: Vec<usize> = vec![prefix.len()];
+    for (i, node) in nodes.iter().enumerate() {
+        if out.len() > MOST_TEXT {
+            let _ = writeln!(out, "  ({} more lines are left out)", nodes.len() - i);
+            break;
+        }
+        ends.truncate(node.depth as usize + 1);
+        let Some(end) = ends.last() else { break };
+        prefix.truncate(*end);
         let connector = match (node.depth, node.is_last) {
             (0, _) => "  ",
             (_, true) => "└── ",
@@ -133,35 +185,21 @@ pub fn breakdown_text(nodes: &[BreakdownNode], total: u64) -> String {
             grouped(node.current),
             grouped(node.remaining)
         );
-        let below = format!("{prefix}{}", if node.is_last { "    " } else { "│   " });
-        prefixes.push(below);
+        prefix += if node.is_last { "    " } else { "│   " };
+        ends.push(prefix.len());
     }
     out
 }
 
-/// All paths that lead to an instruction: computation, leaf of the call site, computation, ..., leaf.
-fn traces(
-    module: &Module,
-    facts: &Facts,
-    id: InstructionId,
-    prefixes: &mut FxHashMap<ComputationId, Vec<Vec<String>>>,
-) -> Vec<Vec<String>> {
-    let computation = module.instruction(id).computation;
-    let leaf = leaf_parts(module, id);
-    let mut out = prefixes_of(module, facts, computation, prefixes).clone();
-    for trace in &mut out {
-        trace.extend(leaf.iter().cloned());
-    }
-    out
-}
-
-/// The paths that lead into a computation, its own name last. Callers are done first, by an explicit stack.
+/// The paths that lead into a computation, its own name last: computation, leaf of the call site, computation, and so on. Callers
+/// are done first, by an explicit stack.
 fn prefixes_of<'p>(
     module: &Module,
     facts: &Facts,
     computation: ComputationId,
-    prefixes: &'p mut FxHashMap<ComputationId, Vec<Vec<String>>>,
-) -> &'p Vec<Vec<String>> {
+    prefixes: &'p mut FxHashMap<ComputationId, Vec<u32>>,
+    tree: &mut Tree,
+) -> &'p Vec<u32> {
     let mut stack = vec![computation];
     while let Some(&c) = stack.last() {
         if prefixes.contains_key(&c) {
@@ -189,21 +227,19 @@ fn prefixes_of<'p>(
             stack.extend(missing);
             continue;
         }
-        let name = module.computation_name(c).to_owned();
+        let name = module.computation_name(c);
         let mut paths = Vec::new();
         for site in &sites {
             let leaf = leaf_parts(module, *site);
-            for path in &prefixes[&module.instruction(*site).computation] {
-                let mut path = path.clone();
-                path.extend(leaf.iter().cloned());
-                path.push(name.clone());
-                paths.push(path);
+            let room = MOST_TRACES - paths.len();
+            for path in prefixes[&module.instruction(*site).computation].iter().take(room) {
+                let end = tree.descend(*path, &leaf);
+                paths.push(tree.child(end, name));
             }
         }
         if sites.is_empty() {
-            paths.push(vec![name]);
+            paths.push(tree.child(0, name));
         }
-        paths.truncate(MOST_TRACES);
         prefixes.insert(c, paths);
         stack.pop();
     }

@@ -2,7 +2,7 @@
 
 use crate::kind::Sections;
 use assigner::words::{both, bytes, grouped, list};
-use dumps::read::{Dump, ValueName};
+use dumps::read::{Dump, Size, ValueName};
 use hlo::Module;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
@@ -243,6 +243,90 @@ impl Finding {
             Self::More { what, count } => format!("And {count} more {what}."),
         }
     }
+}
+
+/// A sum of the allocations beside the one that a file of the compiler gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// The file, without its folder.
+    pub file: String,
+    /// What the file calls it.
+    pub line: &'static str,
+    /// Sum of the allocations, in bytes.
+    pub sum: u128,
+    /// What the file says.
+    pub told: Size,
+}
+
+impl Check {
+    /// Do they agree, as far as a rounded number can?
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        let told = u128::from(self.told.bytes);
+        // A rounded number has at least three digits.
+        let slack = if self.told.is_exact { 0 } else { told / 100 };
+        self.sum.abs_diff(told) <= slack
+    }
+
+    /// In a sentence.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let Self { file, line, .. } = self;
+        let sum = u64::try_from(self.sum).map_or_else(|_| format!("{} B", self.sum), both);
+        let told = both(self.told.bytes);
+        match (self.agrees(), self.told.is_exact) {
+            (true, true) => {
+                format!("Checked: the allocations add up to the files' own total, {sum}: `{line}` in {file}.")
+            }
+            (true, false) => format!(
+                "Checked: the allocations add up to {sum}; {file} rounds its total, `{line}`, to {told}."
+            ),
+            _ => {
+                let difference = self.sum.abs_diff(u128::from(self.told.bytes));
+                let difference = u64::try_from(difference).map_or_else(|_| format!("{difference} B"), both);
+                if self.sum < u128::from(self.told.bytes) {
+                    format!(
+                        "The allocations add up to {sum}, but {file} says {told} (`{line}`), {difference} more: one of the two files is cut off or of another compilation."
+                    )
+                } else {
+                    format!(
+                        "The allocations add up to {sum}, but {file} says {told} (`{line}`), {difference} less: one of the two files is cut off or of another compilation."
+                    )
+                }
+            }
+        }
+    }
+}
+
+/// The files that the parts of a dump come from, without their folders.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) values: String,
+    pub(crate) report: String,
+    pub(crate) live_range: String,
+}
+
+/// Compares the sum of the allocations with what other files say of it.
+pub(crate) fn checks(dump: &Dump, names: &Names) -> Vec<Check> {
+    let Some(assignment) = &dump.assignment else { return Vec::new() };
+    if assignment.allocations.iter().any(|a| !a.size.is_exact) {
+        return Vec::new();
+    }
+    let sum = assignment.allocations.iter().map(|a| u128::from(a.size.bytes)).sum();
+    let mut out = Vec::new();
+    if let Some(told) = dump.values.as_ref().and_then(|v| v.total) {
+        out.push(Check { file: names.values.clone(), line: "Total bytes used", sum, told });
+    }
+    if let Some(report) = &dump.report {
+        let spaces = report.spaces.iter().fold(0u64, |n, s| n.saturating_add(s.total));
+        let (told, line) = match report.total {
+            Some(told) => (Some(told), "Total bytes used"),
+            None if report.spaces.is_empty() => (None, ""),
+            None => (Some(Size { bytes: spaces, is_exact: true }), "Total bytes, of all memory spaces"),
+        };
+        out.extend(told.map(|told| Check { file: names.report.clone(), line, sum, told }));
+    }
+    out
 }
 
 /// Looks for contradictions. `module` is the module that the files should be of, with its flattened schedule.
@@ -545,5 +629,40 @@ fn peak_sum(dump: &Dump, out: &mut Vec<Finding>) {
     let entries = peak.values.iter().fold(0u64, |sum, e| sum.saturating_add(e.bytes));
     if let Some(told) = peak.values.last().and_then(|e| e.cumulative).filter(|t| *t != entries) {
         out.push(Finding::PeakSum { entries, told });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_agree_or_it_is_said_by_how_much_not() {
+        let check = |sum, bytes, is_exact| Check {
+            file: "m-values.txt".to_owned(),
+            line: "Total bytes used",
+            sum,
+            told: Size { bytes, is_exact },
+        };
+        let same = check(1000, 1000, true);
+        assert!(same.agrees());
+        assert_eq!(
+            same.words(),
+            "Checked: the allocations add up to the files' own total, 1,000 B: `Total bytes used` in m-values.txt."
+        );
+        let less = check(1000, 1001, true);
+        assert!(!less.agrees());
+        assert!(
+            less.words().contains("but m-values.txt says 1,001 B (`Total bytes used`), 1 B more"),
+            "{}",
+            less.words()
+        );
+        assert!(check(1001, 1000, true).words().contains("1 B less"));
+        // A number that was rounded cannot be compared to the byte.
+        assert!(check(1_001_000, 1_000_000, false).agrees());
+        assert!(check(1_001_000, 1_000_000, false).words().contains("rounds its total"));
+        assert!(!check(1_011_000, 1_000_000, false).agrees());
+        // More than fits into 64 bits is told all the same.
+        assert!(check(1 << 70, 1, true).words().contains(&format!("{} B", 1u128 << 70)));
     }
 }

@@ -25,7 +25,7 @@ mod name;
 mod oom;
 mod unpack;
 
-pub use check::Finding;
+pub use check::{Check, Finding};
 pub use folder::{Entry, File, Opened, Progress, Stage, open, open_with};
 pub use kind::{Foreign, Kind, Sections, kind};
 pub use load::{Figures, Generation, Loaded, Missing};

@@ -1,6 +1,6 @@
 //! One module's files, read.
 
-use crate::check::{Finding, findings};
+use crate::check::{Check, Finding, Names, checks, findings};
 use crate::folder::{Entry, Opened};
 use crate::kind::HOW;
 use crate::{Remark, Sections};
@@ -24,6 +24,10 @@ pub struct Loaded {
     pub figures: Figures,
     /// What contradicts itself.
     pub findings: Vec<Finding>,
+    /// The sum of the allocations beside those that other files give.
+    pub checks: Vec<Check>,
+    /// The file that gives the peak of the live ranges, without its folder; `None` if the peak was worked out, or is not known.
+    pub peak_file: Option<String>,
     /// What is not there, and what it is needed for.
     pub missing: Vec<Missing>,
     /// What has to be said of the files.
@@ -107,11 +111,14 @@ impl Opened {
         let Some(entry) = self.modules.get(module) else { return Loaded::default() };
         let mut out = Loaded { backend: entry.backend, remarks: entry.remarks.clone(), ..Loaded::default() };
         self.load_module(entry, &mut out);
-        self.load_dumps(entry, &mut out);
+        let names = self.load_dumps(entry, &mut out);
         out.generation = Generation::of(&out.dump);
         out.figures.totals = out.dump.assignment.as_ref().map(Totals::of);
         out.figures.peak = peak(&out.dump);
         out.findings = findings(out.module.as_ref(), &out.dump);
+        out.checks = checks(&out.dump, &names);
+        let has_peak = out.dump.live_range.as_ref().is_some_and(|l| l.peak.is_some());
+        out.peak_file = has_peak.then_some(names.live_range);
         out.missing = missing(entry, &out);
         out
     }
@@ -147,10 +154,13 @@ impl Opened {
         }
     }
 
-    fn load_dumps(&self, entry: &Entry, out: &mut Loaded) {
+    /// Reads the dumps, and says which file each part is from.
+    fn load_dumps(&self, entry: &Entry, out: &mut Loaded) -> Names {
         let mut from = Sections::default();
+        let mut names = Names::default();
         for i in &entry.dumps {
             let file = &self.files[*i];
+            let own = file.name.rsplit(['/', '\\']).next().unwrap_or(&file.name);
             let text = String::from_utf8_lossy(&file.bytes);
             let (dump, diagnostics) = everything(&text);
             out.remarks.extend(diagnostics.into_iter().map(|d| Remark::of(&file.name, d)));
@@ -180,16 +190,19 @@ impl Opened {
             if let Some(part) = dump.values
                 && !again(&mut from.values, "the used values")
             {
+                own.clone_into(&mut names.values);
                 out.dump.values = Some(part);
             }
             if let Some(part) = dump.live_range
                 && !again(&mut from.live_range, "the live ranges")
             {
+                own.clone_into(&mut names.live_range);
                 out.dump.live_range = Some(part);
             }
             if let Some(part) = dump.report
                 && !again(&mut from.report, "the memory-usage report")
             {
+                own.clone_into(&mut names.report);
                 out.dump.report = Some(part);
             }
             out.remarks.extend(remarks);
@@ -203,6 +216,7 @@ impl Opened {
         if out.backend.is_none() && tiles(&out.dump) {
             out.backend = Some(Backend::Tpu);
         }
+        names
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every copy: what kind it is, what it costs, why it is there and what would remove it.
 
+use crate::asked::{collectives_of, wishes, wishes_words};
 use crate::hold::{hold, value_at};
 use crate::study::{Program, Study};
 use assigner::words::{both, list};
@@ -28,6 +29,8 @@ pub struct Copy {
     pub in_place: bool,
     /// Where the copy stands: an index into [`Study::rows`].
     pub row: Option<usize>,
+    /// Where its source stands: an index into [`Study::rows`].
+    pub source_row: Option<usize>,
 }
 
 /// What kind of copy.
@@ -85,8 +88,8 @@ pub fn copies(study: &Study) -> Vec<Copy> {
             let bytes = facts.target.bytes(&module.shapes, shape);
             let row = value_at(program, *id, part).and_then(|v| study.row_of(v));
             let place = |row: usize| (study.rows[row].slab, study.rows[row].offset);
-            let source = value_at(program, operand, 0).and_then(|v| study.row_of(v));
-            let in_place = row.zip(source).is_some_and(|(a, b)| place(a) == place(b));
+            let source_row = value_at(program, operand, 0).and_then(|v| study.row_of(v));
+            let in_place = row.zip(source_row).is_some_and(|(a, b)| place(a) == place(b));
             out.push(Copy {
                 instruction: *id,
                 of,
@@ -96,6 +99,7 @@ pub fn copies(study: &Study) -> Vec<Copy> {
                 runs: runs.get(&c).copied().flatten(),
                 in_place,
                 row,
+                source_row,
             });
         }
     }
@@ -254,7 +258,7 @@ const MOST_WORK: usize = 1_000_000;
 #[must_use]
 pub fn causes(study: &Study, copies: &[Copy]) -> (Vec<Cause>, Option<String>) {
     let Some(program) = &study.program else { return (Vec::new(), None) };
-    let told = Told { program, users: users(&program.module), together: together(study, copies) };
+    let told = Told { study, program, users: users(&program.module), together: together(study, copies) };
     let mut out: Vec<Cause> = copies.iter().filter_map(|c| told.by_program(c)).collect();
     let plain: Vec<InstructionId> = copies
         .iter()
@@ -267,9 +271,9 @@ pub fn causes(study: &Study, copies: &[Copy]) -> (Vec<Cause>, Option<String>) {
         return (out, None);
     }
     match told_by_the_pass(program, &plain) {
-        Ok(told) => {
+        Ok(by_the_pass) => {
             for copy in copies.iter().filter(|c| plain.contains(&c.instruction)) {
-                let mut cause = told.get(&copy.instruction).cloned().unwrap_or_else(|| Cause {
+                let mut cause = by_the_pass.get(&copy.instruction).cloned().unwrap_or_else(|| Cause {
                     copy: copy.instruction,
                     words: vec!["Copy insertion does not ask for it: another pass made it.".to_owned()],
                     removes: Vec::new(),
@@ -277,6 +281,7 @@ pub fn causes(study: &Study, copies: &[Copy]) -> (Vec<Cause>, Option<String>) {
                 if copy.in_place {
                     cause.words.push(IN_PLACE.to_owned());
                 }
+                cause.words.extend(told.asked(copy));
                 out.push(cause);
             }
             (out, None)
@@ -351,6 +356,7 @@ fn story_lines(outcome: &Outcome, story: &CopyStory, name: &str) -> Vec<String> 
 
 /// What is needed to tell of a copy from the program alone.
 struct Told<'a> {
+    study: &'a Study,
     program: &'a Program,
     /// By instruction: those that have it as an operand.
     users: FxHashMap<InstructionId, Vec<InstructionId>>,
@@ -419,12 +425,21 @@ impl Told<'_> {
                 } else {
                     format!("Goes from {} to {}, where {who} it{when}.", space(source), space(result))
                 });
+                words.extend(self.asked(copy));
             }
         }
         if copy.in_place {
             words.push(IN_PLACE.to_owned());
         }
         Some(Cause { copy: copy.instruction, words, removes })
+    }
+
+    /// Which collective wants the copy, or its source, in a memory space of its own.
+    fn asked(&self, copy: &Copy) -> Option<String> {
+        let rows = [copy.row, copy.source_row].into_iter().flatten();
+        let asked = rows.filter(|r| !collectives_of(&wishes(self.study, *r)).is_empty());
+        let words: Vec<String> = asked.filter_map(|r| wishes_words(self.study, r)).collect();
+        words.into_iter().next()
     }
 
     /// Who reads the data of an instruction: through bitcasts, the end of a transfer and elements of a tuple.

@@ -13,6 +13,7 @@
 //! | what does padding cost | [`padding`] |
 //! | what is copied, why, and what would remove it | [`copies()`], [`causes`] |
 //! | was my donation used | [`donation()`] |
+//! | which collective asked for a memory space of its own | [`asking`], [`wishes_words`] |
 //! | would another packing fit, and on which device | [`fits`], [`device_words`] |
 //! | how small could a heap be, and how it is packed then | [`SmallestSearch`], [`repacked`] |
 //! | what differs between XLA's assignment and ours | [`rerun()`] |
@@ -21,11 +22,14 @@
 //! | what would help most | [`advise`] |
 //! | what does an edit made by hand come to, and is it sound | [`try_edits`], [`room`] |
 //! | what grows with the square of a sequence's length | [`growing`] |
+//! | which constants are there, who reads them, which are equal or were captured | [`constants()`] |
 //! | what stands out, in sentences | [`notes()`] |
 //! | the numbers of `memory_analysis` | [`numbers`], [`cautions`] |
 
+mod asked;
 mod changes;
 mod compare;
+mod constants;
 mod copies;
 mod cover;
 mod donation;
@@ -45,8 +49,10 @@ mod stacks;
 mod study;
 mod trying;
 
+pub use asked::{Asking, asking, asking_words, collectives_of, wishes, wishes_words};
 pub use changes::{Advice, Advised, Advisor, Change, Effort, advise, apply, as_edits};
 pub use compare::{By, Comparison, Match, Shift, compare};
+pub use constants::{Alike, Captured, Constant, Constants, Content, Reader, constants};
 pub use copies::{Cause, Copy, CopyKind, causes, copies};
 pub use donation::{Argument, Donation, Extra, Output, State, WhyNot, donation};
 pub use edit::{Dropped, Edit, ReadOf, Room, alignment, droppable_reads, room};
@@ -62,5 +68,5 @@ pub use rerun::{Moved, Rerun, rerun};
 pub use smallest::{Repacked, Smallest, SmallestSearch, repacked};
 pub use square::{Growing, RepeatedDimension, growing, repeated};
 pub use stacks::{Span, Stack, spans, stack};
-pub use study::{Program, Role, Row, Settings, Slab, Source, Study, StudyError, unpadded_of_text};
+pub use study::{Program, Role, Row, Settings, Slab, Source, Study, StudyError, ToldPeak, unpadded_of_text};
 pub use trying::{Baseline, Sizes, Soundness, Tried, baseline, check_study, try_edits};

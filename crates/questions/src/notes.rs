@@ -1,6 +1,8 @@
 //! What stands out in an assignment, in sentences, and the numbers that are often misread.
 
+use crate::asked::{asking, asking_words};
 use crate::changes::Advised;
+use crate::constants::{Constant, Reader, constants};
 use crate::copies::{Copy, CopyKind, copies};
 use crate::donation::{Donation, Extra, State, donation};
 use crate::fit::fits;
@@ -48,6 +50,7 @@ pub fn notes(study: &Study, peak: &Peak) -> Vec<Note> {
         alike(study, space, &mut out);
         squares(study, space, least, &mut out);
         kept(study, space, least, &mut out);
+        collective_memory(study, space, &mut out);
     }
     let table = donation(study);
     let all = copies(study);
@@ -59,7 +62,7 @@ pub fn notes(study: &Study, peak: &Peak) -> Vec<Note> {
     padded(study, &mut out);
     lost(study, peak, &mut out);
     devices(study, peak, &mut out);
-    constants(study, least, &mut out);
+    of_constants(study, least, &mut out);
     of_program(study, peak, &all, &mut out);
     sort(&mut out);
     let mut out = fold(out);
@@ -163,6 +166,23 @@ fn alike(study: &Study, space: &SpacePeak, out: &mut Vec<Note>) {
 
 pub(crate) fn short(shape: &str) -> &str {
     shape.split('{').next().unwrap_or(shape)
+}
+
+/// What collectives keep in a memory space of its own.
+fn collective_memory(study: &Study, space: &SpacePeak, out: &mut Vec<Note>) {
+    let Some(words) = asking_words(study, space.color) else { return };
+    let asking = asking(study, space.color);
+    out.push(Note {
+        name: "collective-memory",
+        bytes: space.allocated,
+        words: format!(
+            "{words} It takes {} in all, so that is what its pool has to hold; {} of that are temporaries.",
+            both(space.allocated),
+            bytes(space.temp)
+        ),
+        rows: asking.iter().flat_map(|a| a.rows.clone()).collect::<BTreeSet<_>>().into_iter().collect(),
+        instructions: asking.iter().map(|a| a.collective).collect(),
+    });
 }
 
 /// What grows with the square of one dimension.
@@ -547,35 +567,45 @@ fn devices(study: &Study, peak: &Peak, out: &mut Vec<Note>) {
     }
 }
 
-fn constants(study: &Study, least: u64, out: &mut Vec<Note>) {
-    let mut all: Vec<usize> = (0..study.rows.len())
-        .filter(|i| {
-            study.slab(&study.rows[*i]).role == Role::Constant && study.rows[*i].size >= least.max(4096)
-        })
-        .collect();
-    all.sort_by_key(|i| (std::cmp::Reverse(study.rows[*i].size), *i));
-    if all.is_empty() {
-        return;
+fn of_constants(study: &Study, least: u64, out: &mut Vec<Note>) {
+    let found = constants(study);
+    let all: Vec<&Constant> = found.constants.iter().filter(|c| c.bytes >= least.max(4096)).collect();
+    if !all.is_empty() {
+        let names: Vec<String> = all
+            .iter()
+            .map(|c| {
+                let row = &study.rows[c.row];
+                format!(
+                    "{} {} ({}, read by {})",
+                    row.name,
+                    short(&row.shape),
+                    bytes(c.bytes),
+                    Reader::list(study, &c.readers)
+                )
+            })
+            .collect();
+        let twice = found.alike.iter().find(|a| a.is_certain && a.saves >= least.max(4096));
+        let twice = twice.map_or_else(String::new, |a| {
+            format!(" {} of them hold the same: {} could be saved.", a.constants.len(), both(a.saves))
+        });
+        out.push(Note {
+            name: "constants",
+            bytes: crate::peak::sum(all.iter().map(|c| c.bytes)),
+            words: format!("Constants are part of the executable: {}. An array that the function closes over becomes one; passed as an argument it does not.{twice}", list(&names, 6)),
+            rows: all.iter().map(|c| c.row).collect(),
+            instructions: Vec::new(),
+        });
     }
-    let sum = crate::peak::sum(all.iter().map(|i| study.rows[*i].size));
-    let names: Vec<String> = all
-        .iter()
-        .map(|i| {
-            format!(
-                "{} {} ({})",
-                study.rows[*i].name,
-                short(&study.rows[*i].shape),
-                bytes(study.rows[*i].size)
-            )
-        })
-        .collect();
-    out.push(Note {
-        name: "constants",
-        bytes: sum,
-        words: format!("Constants are part of the executable: {}. An array that the function closes over becomes one; passed as an argument it does not.", list(&names, 6)),
-        rows: all,
-        instructions: Vec::new(),
-    });
+    let sum = crate::peak::sum(found.captured.iter().map(|c| c.bytes));
+    if sum >= least.max(4096) {
+        out.push(Note {
+            name: "captured-arguments",
+            bytes: sum,
+            words: found.captured_words(),
+            rows: Vec::new(),
+            instructions: found.captured.iter().map(|c| c.instruction).collect(),
+        });
+    }
 }
 
 fn of_program(study: &Study, peak: &Peak, all: &[Copy], out: &mut Vec<Note>) {

@@ -5,7 +5,7 @@ use analysis::{AnalysisError, Backend, Facts, Orders, Position, Target, ValueId}
 use assigner::{Assignment, Decision, Options};
 use dumps::read::{Dump, ValueName};
 use hlo::{InstructionId, Module, ShapeIndex};
-use opening::Loaded;
+use opening::{Check, Loaded};
 use rustc_hash::FxHashMap;
 
 /// A module with all that is true of it.
@@ -127,6 +127,17 @@ pub struct Row {
     pub origin: Origin,
 }
 
+/// The peak as XLA's live-range file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldPeak {
+    /// The file, without its folder.
+    pub file: String,
+    /// The step.
+    pub step: u32,
+    /// Bytes, without padding, arguments and results included.
+    pub bytes: u64,
+}
+
 /// One assignment as a table.
 #[derive(Debug)]
 pub struct Study {
@@ -148,6 +159,10 @@ pub struct Study {
     pub end: u32,
     /// What has to be said of the program: why it is left out, or that its protocol buffer is of another module.
     pub remarks: Vec<String>,
+    /// XLA's own sums of the allocations beside those of the table; none where the table is ours, or nothing gives one.
+    pub checks: Vec<Check>,
+    /// The peak that XLA's live-range file gives, if the table is XLA's.
+    pub told_peak: Option<ToldPeak>,
     /// The row of each value of the program.
     by_value: FxHashMap<ValueId, usize>,
 }
@@ -195,7 +210,7 @@ impl Study {
     /// Looks at what was loaded: XLA's assignment if it is there, else ours. A program that cannot be analysed is left
     /// out where XLA's assignment is there.
     pub fn of(loaded: Loaded, settings: &Settings) -> Result<Self, StudyError> {
-        let Loaded { module, orders, backend, dump, .. } = loaded;
+        let Loaded { module, orders, backend, dump, checks, peak_file, figures, .. } = loaded;
         let has_dump = dump.assignment.is_some();
         let mut remarks = Vec::new();
         let program = match module.map(|m| program(m, orders.as_ref(), backend, settings, &mut remarks)) {
@@ -208,7 +223,14 @@ impl Study {
             None => None,
         };
         if has_dump && !settings.ours {
-            return Ok(Self { remarks, ..Self::of_dump(program, &dump, backend, settings) });
+            let told_peak =
+                peak_file.zip(figures.peak).map(|(file, (step, bytes))| ToldPeak { file, step, bytes });
+            return Ok(Self {
+                remarks,
+                checks,
+                told_peak,
+                ..Self::of_dump(program, &dump, backend, settings)
+            });
         }
         let Some(program) = program else { return Err(StudyError::Nothing) };
         let options = options(&program, &dump, settings);
@@ -266,6 +288,8 @@ impl Study {
             program: Some(program),
             by_value: index(&rows),
             remarks: Vec::new(),
+            checks: Vec::new(),
+            told_peak: None,
             slabs,
             rows,
             sequence,
@@ -346,6 +370,8 @@ impl Study {
             end,
             by_value,
             remarks: Vec::new(),
+            checks: Vec::new(),
+            told_peak: None,
         }
     }
 

@@ -392,3 +392,184 @@ fn what_grows_with_a_square() {
     assert_eq!(of("f32[18446744073709551615,18446744073709551615]"), Some((u64::MAX, 2)));
     assert_eq!(of("token[]"), None);
 }
+
+#[test]
+fn who_reads_a_constant_and_which_are_equal() {
+    let s = study(
+        "HloModule m, is_scheduled=true
+
+inner {
+  p = f32[8]{0} parameter(0)
+  ROOT e = f32[8]{0} exponential(p)
+}
+
+fused {
+  p = f32[8]{0} parameter(0)
+  q = f32[8]{0} parameter(1)
+  table = s32[2]{0} constant({1, 2})
+  b = f32[8]{0} bitcast(q)
+  i = f32[8]{0} fusion(b), kind=kLoop, calls=inner
+  ROOT o = f32[8]{0} add(p, i)
+}
+
+body {
+  t = (s32[], f32[8]{0}) parameter(0)
+  n = s32[] get-tuple-element(t), index=0
+  v = f32[8]{0} get-tuple-element(t), index=1
+  w = f32[8]{0} fusion(v, v), kind=kLoop, calls=fused
+  ROOT r = (s32[], f32[8]{0}) tuple(n, w)
+}
+
+condition {
+  t = (s32[], f32[8]{0}) parameter(0)
+  n = s32[] get-tuple-element(t), index=0
+  ROOT c = pred[] compare(n, n), direction=LT
+}
+
+ENTRY main {
+  captured = f32[64]{0} parameter(0)
+  tiny = f32[2]{0} parameter(1)
+  x = f32[8]{0} parameter(2), metadata={op_name=\"x\"}
+  unnamed = f32[64]{0} parameter(3)
+  ones = f32[8]{0} constant({1, 1, 1, 1, 1, 1, 1, 1})
+  same = f32[8]{0} constant({1, 2, 3, 4, 5, 6, 7, 8})
+  also = f32[8]{0} constant({1, 2, 3, 4, 5, 6, 7, 8})
+  left = f32[64]{0} constant({...})
+  out = f32[64]{0} constant({...}), metadata={op_name=\"jit(f)/iota\"}
+  zero = s32[] constant(0)
+  start = (s32[], f32[8]{0}) tuple(zero, same)
+  loop = (s32[], f32[8]{0}) while(start), condition=condition, body=body
+  after = f32[8]{0} get-tuple-element(loop), index=1
+  a = f32[8]{0} fusion(x, also), kind=kLoop, calls=fused
+  b = f32[8]{0} add(ones, a)
+  c = f32[64]{0} add(left, out)
+  d = f32[64]{0} add(captured, unnamed)
+  ROOT r = (f32[8]{0}, f32[8]{0}, f32[64]{0}, f32[64]{0}) tuple(after, b, c, d)
+}
+",
+    );
+    let found = questions::constants(&s);
+    let module = &s.program.as_ref().expect("the program").module;
+    let of = |wanted: &str| {
+        let is_it = |c: &&questions::Constant| s.rows[c.row].name.to_string() == wanted;
+        found.constants.iter().find(is_it).unwrap_or_else(|| panic!("{wanted}"))
+    };
+    assert_eq!(found.bytes, 3 * 32 + 2 * 256 + 4);
+    let told = |wanted: &str| -> Vec<String> { of(wanted).readers.iter().map(|r| r.words(module)).collect() };
+    // Fusions within fusions are seen through, and so are bitcasts in them.
+    assert_eq!(told("also"), ["a (inside: exponential)"]);
+    assert_eq!(told("ones"), ["b"]);
+    assert_eq!(of("ones").content, questions::Content::Uniform("1".to_owned()));
+    assert_eq!(of("also").content, questions::Content::Told);
+    assert_eq!(of("left").content, questions::Content::LeftOut);
+    assert!(of("out").words(&s).contains("as a guess from its metadata"), "{}", of("out").words(&s));
+    // The number of the loop's turns goes into it as it is or by way of a copy; whoever reads it is no tuple and no loop.
+    for c in &found.constants {
+        let is_handed_on =
+            |r: &&questions::Reader| module.str(module.instruction(r.instruction).opcode_name) == "while";
+        assert!(c.readers.len() < 2 || !c.readers.iter().any(|r| is_handed_on(&r)), "{c:?}");
+    }
+    let names = |a: &questions::Alike| -> Vec<String> {
+        a.constants.iter().map(|i| s.rows[found.constants[*i].row].name.to_string()).collect()
+    };
+    let groups: Vec<(Vec<String>, bool, u64)> =
+        found.alike.iter().map(|a| (names(a), a.is_certain, a.saves)).collect();
+    let owned = |a: [&str; 2]| a.map(str::to_owned).to_vec();
+    assert_eq!(groups, [(owned(["left", "out"]), false, 256), (owned(["same", "also"]), true, 32)]);
+    assert_eq!(found.in_code.iter().map(|i| name(&s, *i)).collect::<Vec<_>>(), ["table"]);
+    // What stands behind a named argument is none, and neither is what is too small.
+    assert_eq!(found.captured.iter().map(|c| (c.parameter, c.bytes)).collect::<Vec<_>>(), [(0, 256)]);
+    assert_eq!(found.named, (1, 4));
+    let words = found.words(&s).join("\n");
+    for expected in [
+        "6 constants take 612 B",
+        "left and out are of one shape",
+        "As a guess from its missing name, argument 0 (256 B)",
+        "1 array stands in the code of a fusion",
+    ] {
+        assert!(words.contains(expected), "{expected}: {words}");
+    }
+}
+
+#[test]
+fn arguments_without_any_name_tell_nothing_of_what_was_captured() {
+    let s = entry("", "  x = f32[64]{0} parameter(0)\n  ROOT r = f32[64]{0} negate(x)");
+    let found = questions::constants(&s);
+    assert!(found.captured.is_empty() && found.constants.is_empty());
+    let words = found.words(&s).join("\n");
+    assert!(words.contains("does not tell"), "{words}");
+}
+
+/// On the GPU what collectives read and write is in memory space 1, as in dumps with user buffers.
+#[test]
+fn a_collective_asks_for_a_memory_space() {
+    let text = "HloModule m, is_scheduled=true
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+wrapped {
+  p = f32[4,64]{1,0:S(1)} parameter(0)
+  ROOT inner = f32[4,64]{1,0:S(1)} all-to-all(p), dimensions={1}
+}
+
+ENTRY main {
+  x = f32[64,64]{1,0} parameter(0)
+  y = f32[4,64]{1,0} parameter(1)
+  there = f32[64,64]{1,0:S(1)} copy(x)
+  start = f32[64,64]{1,0:S(1)} all-reduce-start(there), to_apply=add
+  done = f32[64,64]{1,0:S(1)} all-reduce-done(start)
+  back = f32[64,64]{1,0} copy(done)
+  moved = f32[4,64]{1,0:S(1)} copy(y)
+  begin = ((f32[4,64]{1,0:S(1)}), f32[4,64]{1,0:S(1)}) async-start(moved), calls=wrapped
+  end = f32[4,64]{1,0:S(1)} async-done(begin)
+  home = f32[4,64]{1,0} copy(end)
+  ROOT r = (f32[64,64]{1,0}, f32[4,64]{1,0}) tuple(back, home)
+}
+";
+    let read = |backend| {
+        let module = hlo::read(text).complete().unwrap_or_else(|d| panic!("{d:?}"));
+        let target = Target::tuned(backend, &module);
+        let facts = Facts::new(&module, Orders::guess(&module, &target), target).expect("facts");
+        Study::of_program(Program::new(module, facts), &assigner::Options::default())
+    };
+    let s = read(Backend::Gpu);
+    let asked = |value: &str| -> Vec<&str> {
+        let row = s.find(value).expect("a value");
+        questions::collectives_of(&questions::wishes(&s, row)).into_iter().map(|i| name(&s, i)).collect()
+    };
+    assert_eq!(asked("there"), ["start"]);
+    // The end of a collective is none that asks, and what it wraps goes by its start.
+    assert_eq!(asked("start"), ["start"]);
+    assert_eq!(asked("moved"), ["begin"]);
+    assert_eq!(asked("inner"), ["begin"]);
+    assert_eq!(asked("x"), [""; 0]);
+    let all = questions::asking(&s, 1);
+    let told: Vec<(&str, usize)> = all.iter().map(|a| (name(&s, a.collective), a.rows.len())).collect();
+    assert_eq!(told, [("start", 2), ("begin", 2)]);
+    let copies = questions::copies(&s);
+    let (causes, _) = questions::causes(&s, &copies);
+    for (copy, collective) in [
+        ("there", "start reads"),
+        ("back", "start writes"),
+        ("moved", "begin reads"),
+        ("home", "begin writes"),
+    ] {
+        let cause = causes.iter().find(|c| name(&s, c.copy) == copy).expect("a cause");
+        let words = cause.words.join(" ");
+        assert!(words.contains(collective), "{copy}: {words}");
+    }
+    let peak = questions::peak(&s);
+    let notes = questions::notes(&s, &peak);
+    let note = notes.iter().find(|n| n.name == "collective-memory").expect("the note");
+    assert_eq!(note.bytes, peak.spaces.iter().find(|p| p.color == 1).expect("space 1").allocated);
+    // Elsewhere a collective asks for nothing: the layout does.
+    let s = read(Backend::Tpu);
+    let row = s.find("there").expect("a value");
+    assert_eq!(questions::collectives_of(&questions::wishes(&s, row)), []);
+    let words = questions::wishes_words(&s, row).expect("words");
+    assert!(words.contains("because its layout says so"), "{words}");
+}

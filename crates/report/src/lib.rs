@@ -27,7 +27,7 @@ pub use curve::curve;
 pub use data::files;
 pub use shell::{ShellError, check, version};
 pub use text::{cut, cut_line};
-pub use words::{Told, donation, headline, out_of_memory, owner, percent, size_words, space_name};
+pub use words::{Told, constants, donation, headline, out_of_memory, owner, percent, size_words, space_name};
 
 use opening::{Blob, Limits};
 use questions::{Settings, Study};

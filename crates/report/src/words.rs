@@ -5,7 +5,7 @@ use analysis::{Backend, Color, Target};
 use assigner::words::{binary, both, bytes, grouped};
 use hlo::InstructionId;
 use opening::OutOfMemory;
-use questions::{Peak, Role, Study};
+use questions::{Peak, Reader, Role, Study};
 
 /// Most lines of a table.
 const MOST: usize = 200;
@@ -147,6 +147,39 @@ pub fn donation(study: &Study) -> Option<Told> {
         lines.push(format!("{} more lines are left out of the table.", grouped(left_out as u64)));
     }
     Some((lines, table))
+}
+
+/// The constants with their readers, and the arguments that were captured.
+#[must_use]
+pub fn constants(study: &Study) -> Told {
+    let found = questions::constants(study);
+    let mut lines: Vec<String> = found.words(study).iter().map(|l| cut_line(l)).collect();
+    let mut table =
+        vec![["What", "Shape", "Bytes", "Who reads it", "What is known of it"].map(str::to_owned).to_vec()];
+    for c in found.constants.iter().take(MOST) {
+        let row = &study.rows[c.row];
+        table.push(vec![
+            cut(&row.name.to_string()),
+            cut(&row.shape),
+            bytes(c.bytes),
+            cut_line(&Reader::list(study, &c.readers)),
+            cut_line(&c.words(study)),
+        ]);
+    }
+    for c in found.captured.iter().take(MOST) {
+        table.push(vec![
+            format!("argument {} {}", c.parameter, name(study, c.instruction)),
+            cut(&c.shape),
+            bytes(c.bytes),
+            cut_line(&Reader::list(study, &c.readers)),
+            "an argument without a name: as a guess, a captured array".to_owned(),
+        ]);
+    }
+    let left_out = found.constants.len().saturating_sub(MOST) + found.captured.len().saturating_sub(MOST);
+    if left_out > 0 {
+        lines.push(format!("{} more lines are left out of the table.", grouped(left_out as u64)));
+    }
+    (lines, if table.len() > 1 { table } else { Vec::new() })
 }
 
 /// A size that another program wrote, rounded or not.

@@ -4,7 +4,7 @@ use crate::State;
 use crate::curve::curve;
 use crate::markup::{Column, escaped, list, table};
 use crate::text::{cut, cut_line};
-use crate::words::{donation, headline, out_of_memory, owner, percent, size_words, space_name};
+use crate::words::{constants, donation, headline, out_of_memory, owner, percent, size_words, space_name};
 use assigner::words::{both, bytes, difference, grouped};
 use opening::{Blob, Loaded, Opened, OutOfMemory};
 use questions::{Effort, Group, Growing, Peak, Source, SpacePeak, Study};
@@ -32,8 +32,6 @@ pub(crate) struct OfFiles {
     missing: Vec<String>,
     /// Name and bytes.
     files: Vec<(String, u64)>,
-    /// The sum of the allocations as another file gives it.
-    told: Option<u64>,
     /// Out-of-memory errors about the module.
     errors: Vec<OutOfMemory>,
     /// Bytes that there were when it did not fit.
@@ -61,13 +59,6 @@ impl OfFiles {
                 .map(|m| format!("{}. Without it: {}. To get it: {}.", m.what, m.costs, m.how))
                 .collect(),
             files: files.iter().map(|f| (cut(&f.name), f.bytes.len() as u64)).collect(),
-            told: loaded
-                .dump
-                .values
-                .as_ref()
-                .and_then(|v| v.total.as_ref())
-                .filter(|_| loaded.dump.assignment.is_some())
-                .map(|t| t.bytes),
             errors: opened.errors_of(module).map(|(_, e)| e.clone()).collect(),
             limit: opened.limit_of(module),
         }
@@ -101,14 +92,8 @@ pub(crate) fn body(
     for sentence in headline(study, peak) {
         paragraph(&mut out, &sentence);
     }
-    if let Some(told) = of.told {
-        let sum = study.slabs.iter().fold(0u64, |s, a| s.saturating_add(a.size));
-        if told == sum {
-            paragraph(
-                &mut out,
-                &format!("Checked: the allocations add up to the files' own total, {}.", both(sum)),
-            );
-        }
+    for check in &study.checks {
+        paragraph(&mut out, &cut_line(&check.words()));
     }
     paragraph(
         &mut out,
@@ -170,6 +155,7 @@ pub(crate) fn body(
             table(&mut out, "Arguments, and outputs in memory of their own", &columns, rows, None);
         }
     }
+    of_constants(&mut out, study);
     heading(&mut out, "Which number is which");
     let lines: Vec<Vec<String>> = questions::numbers(study, peak)
         .iter()
@@ -182,6 +168,24 @@ pub(crate) fn body(
     of_files(&mut out, of, study);
     out += "</article>\n";
     out
+}
+
+/// The constants, where there is one or an argument that may have been one.
+fn of_constants(out: &mut String, study: &Study) {
+    let (lines, rows) = constants(study);
+    let Some((_, rows)) = rows.split_first() else { return };
+    heading(out, "Constants");
+    for line in lines {
+        paragraph(out, &line);
+    }
+    let columns = [
+        ("What", Code),
+        ("Shape", Code),
+        ("Bytes", Number),
+        ("Who reads it", Words),
+        ("What is known of it", Words),
+    ];
+    table(out, "Constants, and arguments that may be captured arrays", &columns, rows, None);
 }
 
 /// The largest entries of an error's own listing.

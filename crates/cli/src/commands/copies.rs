@@ -8,7 +8,7 @@ use copy_insertion::{
     Stage, Suggestion, Until, insert_copies, needless, retrace, suggest, words,
 };
 use hlo::Module;
-use questions::CopyKind;
+use questions::{CopyKind, Study};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -103,6 +103,7 @@ fn present(arguments: &Arguments) -> Result<Answer, Failure> {
                     "shape": module.shapes.long(module.instruction(c.instruction).shape),
                     "cause": cause.map(|c| &c.words),
                     "removed_by": cause.map(|c| &c.removes),
+                    "asked_by": asked_by(&study, [c.row, c.source_row]),
                 })
             })
             .collect();
@@ -155,6 +156,21 @@ fn present(arguments: &Arguments) -> Result<Answer, Failure> {
         out.push_str("\nWhich values are transferred, and when, is up to memory space assignment: `bufferscope memory-space`.\n");
     }
     say(&shown(&out))
+}
+
+/// The collectives that want one of these values in a memory space of its own.
+pub(crate) fn asked_by(study: &Study, rows: impl IntoIterator<Item = Option<usize>>) -> Vec<String> {
+    let Some(program) = &study.program else { return Vec::new() };
+    let mut out: Vec<String> = Vec::new();
+    for row in rows.into_iter().flatten() {
+        for collective in questions::collectives_of(&questions::wishes(study, row)) {
+            let name = program.module.name_of(collective).to_owned();
+            if !out.contains(&name) {
+                out.push(name);
+            }
+        }
+    }
+    out
 }
 
 fn in_words(module: &Module, outcome: &Outcome, stayed: &[(&CopyStory, &Vec<Suggestion>)]) -> String {

@@ -135,6 +135,18 @@ fn in_words(
     most: usize,
 ) -> String {
     let mut out = format!("{} in all: {}.\n", both(peak.total), owners_words(peak));
+    for words in checked_words(study) {
+        _ = writeln!(out, "{words}");
+    }
+    let spaces: Vec<String> = peak
+        .spaces
+        .iter()
+        .filter(|s| s.allocated > 0)
+        .map(|s| format!("{} in space {}", both(s.allocated), s.color))
+        .collect();
+    if spaces.len() > 1 {
+        _ = writeln!(out, "By memory space: {}.", spaces.join(", "));
+    }
     for space in &peak.spaces {
         if space.temp > 0 {
             space_in_words(study, space, most, &mut out);
@@ -153,6 +165,36 @@ fn in_words(
         counted_in_words(study, program, counted, most, &mut out);
     }
     out
+}
+
+/// Whether the sums are those of the compiler's own files.
+fn checked_words(study: &Study) -> Vec<String> {
+    match (study.source, study.checks.is_empty()) {
+        (questions::Source::Ours, _) => {
+            vec!["The sums are those of our own assignment, which no file of the compiler gives.".to_owned()]
+        }
+        (questions::Source::Dump, true) => vec![
+            "Not checked: no file gives the total. It stands in those that end in -buffer-assignment-values.txt and -memory-usage-report.txt."
+                .to_owned(),
+        ],
+        (questions::Source::Dump, false) => study.checks.iter().map(opening::Check::words).collect(),
+    }
+}
+
+/// How XLA's own peak of the live ranges compares with the one that was worked out.
+fn told_peak_words(study: &Study, peak: &dumps::Peak) -> Option<String> {
+    let told = study.told_peak.as_ref()?;
+    let difference = both(told.bytes.abs_diff(peak.total));
+    let step = if told.step == peak.step.0 { String::new() } else { format!(", at step {}", told.step) };
+    Some(match told.bytes.cmp(&peak.total) {
+        std::cmp::Ordering::Equal => format!("Checked: {} says the same{step}.", told.file),
+        order => format!(
+            "{} says {}{step}, {difference} {}: its ranges are of another module or another compilation, or cut off.",
+            told.file,
+            both(told.bytes),
+            if order.is_gt() { "more" } else { "less" }
+        ),
+    })
 }
 
 fn space_in_words(study: &Study, space: &SpacePeak, most: usize, out: &mut String) {
@@ -256,13 +298,17 @@ fn counted_in_words(study: &Study, program: &Program, counted: &Counted, most: u
     let peak = &counted.peak;
     _ = writeln!(
         out,
-        "\nAs the live-range file counts, with arguments and results and without padding, most is alive at step {} of {}, {}: {} in {} values.\n",
+        "\nAs the live-range file counts, with arguments and results and without padding, most is alive at step {} of {}, {}: {} in {} values.",
         peak.step,
         program.facts.clock.end,
         study.at(peak.step.0),
         both(peak.total),
         peak.values.len()
     );
+    if let Some(words) = told_peak_words(study, peak) {
+        _ = writeln!(out, "{words}");
+    }
+    out.push('\n');
     _ = writeln!(out, "{:>15}  {:>15}  {:>6}  {:<12}  value", "bytes", "cumulative", "share", "memory");
     let mut sum = 0u64;
     for (i, (v, size)) in peak.values.iter().enumerate() {
@@ -284,7 +330,11 @@ fn counted_in_words(study: &Study, program: &Program, counted: &Counted, most: u
         _ = writeln!(out, "and {} more", grouped((peak.values.len() - most) as u64));
     }
     out.push('\n');
-    *out += &dumps::breakdown_text(&counted.tree, peak.total);
+    let lines = dumps::largest(&counted.tree, most);
+    *out += &dumps::breakdown_text(&lines, peak.total);
+    if lines.len() < counted.tree.len() {
+        _ = writeln!(out, "  and {} smaller lines", grouped((counted.tree.len() - lines.len()) as u64));
+    }
 }
 
 fn role_word(role: Role) -> &'static str {
@@ -405,6 +455,14 @@ fn space_in_json(study: &Study, space: &SpacePeak) -> Value {
             })
         })
         .collect();
+    let asked_by: Vec<Value> = questions::asking(study, space.color)
+        .iter()
+        .map(|a| {
+            let values: Vec<String> = a.rows.iter().map(|r| study.rows[*r].name.to_string()).collect();
+            let name = study.program.as_ref().map(|p| p.module.name_of(a.collective));
+            json!({"collective": name, "bytes": a.bytes, "values": values})
+        })
+        .collect();
     let growing = questions::growing(study, space);
     let groups: Vec<Value> = questions::groups(study, &space.slots)
         .iter()
@@ -444,16 +502,34 @@ fn space_in_json(study: &Study, space: &SpacePeak) -> Value {
         "by_source": sums(questions::sums(study, &space.slots, |r| r.origin.source_words())),
         "by_phase": sums(questions::sums(study, &space.slots, |r| r.origin.phase.name().to_owned())),
         "curve": space.curve,
+        "asked_by": asked_by,
     })
 }
 
 fn in_json(study: &Study, peak: &questions::Peak, notes: &[Note], counted: Option<&Counted>) -> Value {
+    let checks: Vec<Value> = study
+        .checks
+        .iter()
+        .map(|c| {
+            json!({
+                "file": c.file,
+                "line": c.line,
+                "sum": u64::try_from(c.sum).ok(),
+                "told": c.told.bytes,
+                "exact": c.told.is_exact,
+                "agrees": c.agrees(),
+                "words": c.words(),
+            })
+        })
+        .collect();
     let mut out = json!({
         "source": if study.source == questions::Source::Dump { "dump" } else { "ours" },
         "allocated_bytes": peak.total,
         "owners": owners_in_json(peak),
         "spaces": peak.spaces.iter().map(|s| space_in_json(study, s)).collect::<Vec<_>>(),
         "notes": notes_in_json(study, notes),
+        "checks": checks,
+        "told_peak": study.told_peak.as_ref().map(|t| json!({"file": t.file, "step": t.step, "bytes": t.bytes})),
     });
     if let (Some(program), Some(counted)) = (&study.program, counted) {
         let more = counted_in_json(study, program, counted);

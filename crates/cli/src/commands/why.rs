@@ -1,5 +1,6 @@
 //! `bufferscope why MODULE VALUE [--json]`: every allocation that was tried, and the rule that refused it.
 
+use crate::commands::copies::asked_by;
 use crate::commands::explain::placed;
 use crate::input::{AssignmentArguments, ModuleArguments, Program};
 use crate::names::find;
@@ -68,14 +69,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let told = in_words(&program, &assignment, &story);
     let study =
         Study::of_assignment(questions::Program::new(program.module, program.facts), assignment, decisions);
-    let held = study.row_of(value).and_then(|row| questions::hold(&study, row));
-    let held = held.map(|h| h.words(&study));
+    let row = study.row_of(value);
+    let held = row.and_then(|row| questions::hold(&study, row)).map(|h| h.words(&study));
+    let space = row.and_then(|row| questions::wishes_words(&study, row));
     if arguments.json {
         out["held"] = json!(held);
+        out["memory_space"] = json!({
+            "color": row.map(|r| study.slab(&study.rows[r]).color),
+            "asked_by": asked_by(&study, [row]),
+            "words": space,
+        });
         say(&format!("{out}\n"))
     } else {
-        let held = held.map(|h| h + "\n").unwrap_or_default();
-        say(&shown(&(told + &held)))
+        let more: String = space.into_iter().chain(held).map(|line| line + "\n").collect();
+        say(&shown(&(told + &more)))
     }
 }
 
