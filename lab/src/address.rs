@@ -1,10 +1,11 @@
 //! What an address or a file keeps: which module is open, and the changes that are tried.
 //!
 //! `#sample=NAME` is a sample as it is. `#v1/sample=NAME&m=NUMBER&try=DATA` is one with changes, `m` its number where the
-//! sample has several modules; `#v1/text=DATA&try=DATA` a module whose text is in the address; `#v1/try=DATA` changes alone,
+//! sample has several modules; `&with=NUMBER` is compared with it, `&axis=share` on another axis than matched steps,
+//! `&space=NUMBER&at=NUMBER` in a memory space and at a place; `#v1/text=DATA&try=DATA` a module whose text is in the address; `#v1/try=DATA` changes alone,
 //! of a module that the reader has to open. `DATA` is deflated and written in base 64 of the kind that addresses allow.
 
-use crate::talk::Edit;
+use crate::talk::{Beside, Edit, Scale};
 use flate2::Compression;
 use flate2::read::{DeflateDecoder, DeflateEncoder};
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,8 @@ pub struct Address {
     pub open: Open,
     /// What is tried.
     pub kept: Kept,
+    /// With what of the same sample it is compared.
+    pub beside: Option<Beside>,
 }
 
 /// A kept file.
@@ -173,13 +176,21 @@ impl Address {
                 }
                 ("text", data) if out.open == Open::Own => out.open = Open::Text(unpack(data)?),
                 ("m", n) => number = Some(n.parse().ok()?),
+                ("with", n) if out.beside.is_none() => {
+                    out.beside = Some(Beside { module: n.parse().ok()?, ..Beside::default() });
+                }
+                ("axis", word) => {
+                    out.beside.as_mut()?.scale = Scale::ALL.into_iter().find(|s| s.word() == word)?;
+                }
+                ("space", n) => out.beside.as_mut()?.space = Some(n.parse().ok()?),
+                ("at", n) => out.beside.as_mut()?.at = Some(n.parse().ok()?),
                 ("try", data) => out.kept = serde_json::from_str(&unpack(data)?).ok()?,
                 _ => return None,
             }
         }
         match &mut out.open {
             Open::Sample { module, .. } => *module = number,
-            _ if number.is_some() => return None,
+            _ if number.is_some() || out.beside.is_some() => return None,
             Open::Own if out.kept.edits.is_empty() => return None,
             _ => {}
         }
@@ -196,6 +207,14 @@ impl Address {
                 parts.extend(module.map(|m| format!("m={m}")));
             }
             Open::Text(text) => parts.push(format!("text={}", pack(text))),
+        }
+        if let (Open::Sample { .. }, Some(beside)) = (&self.open, self.beside) {
+            parts.push(format!("with={}", beside.module));
+            if beside.scale != Scale::default() {
+                parts.push(format!("axis={}", beside.scale.word()));
+            }
+            parts.extend(beside.space.map(|n| format!("space={n}")));
+            parts.extend(beside.at.map(|n| format!("at={n}")));
         }
         if !self.kept.edits.is_empty() {
             let json = serde_json::to_string(&self.kept).unwrap_or_default();
@@ -249,12 +268,21 @@ mod tests {
         ]
     }
 
+    fn besides() -> impl Strategy<Value = Option<Beside>> {
+        let scale = prop_oneof![Just(Scale::Matched), Just(Scale::Share), Just(Scale::Steps)];
+        let all = (any::<u32>(), scale, any::<Option<u32>>(), any::<Option<u32>>());
+        proptest::option::of(all.prop_map(|(module, scale, space, at)| Beside { module, scale, space, at }))
+    }
+
     proptest! {
         #[test]
-        fn every_address_reads_back(open in opens(), of in "\\PC{0,20}", edits in vec(edits(), 0..8)) {
+        fn every_address_reads_back(
+            open in opens(), of in "\\PC{0,20}", edits in vec(edits(), 0..8), beside in besides(),
+        ) {
             // Whose edits is told where there are some.
             let of = if edits.is_empty() { String::new() } else { of };
-            let written = Address { open, kept: Kept { of, edits } };
+            let beside = beside.filter(|_| matches!(open, Open::Sample { .. }));
+            let written = Address { open, kept: Kept { of, edits }, beside };
             let hash = written.to_hash().expect("it is short");
             prop_assert!(hash.bytes().all(|b| b.is_ascii_graphic() && !b"\"<>`%\\^{}|#".contains(&b)), "{}", hash);
             if hash.is_empty() {
@@ -288,7 +316,7 @@ mod tests {
     #[test]
     fn a_sample_alone_stays_short() {
         let open = Open::Sample { name: "kv_cache_loop.txt".to_owned(), module: None };
-        let address = Address { open, kept: Kept::default() };
+        let address = Address { open, ..Address::default() };
         assert_eq!(address.to_hash().as_deref(), Ok("sample=kv_cache_loop.txt"));
         assert_eq!(Address::parse("#sample=kv_cache_loop.txt"), Some(address));
     }
@@ -306,6 +334,10 @@ mod tests {
             "#v1/m=1",
             "#sample=a&m=1",
             "#v1/try=",
+            "#v1/with=1",
+            "#v1/sample=a&axis=share",
+            "#v1/sample=a&with=1&axis=other",
+            "#v1/sample=a&with=1&with=2",
             "#v1/text=A",
         ] {
             assert_eq!(Address::parse(hash), None, "{hash}");
@@ -320,7 +352,7 @@ mod tests {
                 char::from(b' ' + (state >> 33) as u8 % 90)
             })
             .collect();
-        let long = Address { open: Open::Text(noise), kept: Kept::default() };
+        let long = Address { open: Open::Text(noise), ..Address::default() };
         assert!(long.to_hash().is_err_and(|n| n > MOST));
     }
 

@@ -10,6 +10,7 @@ mod map;
 pub mod raster;
 mod rows;
 pub mod session;
+pub mod shared;
 pub mod talk;
 pub mod text;
 pub mod topics;

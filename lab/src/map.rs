@@ -7,7 +7,7 @@ use questions::{Role, Study};
 const MOST_STEPS: u32 = 50_000_000;
 
 /// One of ten colours that stays with a name, whatever else changes.
-fn hue(name: &str) -> u8 {
+pub(crate) fn hue(name: &str) -> u8 {
     let hash = name
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
@@ -48,17 +48,19 @@ pub(crate) fn map(study: &Study, peak: &questions::Peak, source: Source) -> MapD
         out.size.push(row.size);
         out.hue.push(hue(&row.name.instruction));
     }
-    out.curves = peak
-        .spaces
-        .iter()
-        .filter(|s| s.temp > 0)
-        .map(|s| SpaceCurve {
-            color: s.color,
-            temp: s.temp,
-            peak: (s.step, s.live),
-            points: s.curve.clone(),
-            bounds: None,
-        })
-        .collect();
+    out.curves = curves(peak);
     out
+}
+
+/// How much is taken of each memory space that has temporaries.
+pub(crate) fn curves(peak: &questions::Peak) -> Vec<SpaceCurve> {
+    let used = peak.spaces.iter().filter(|s| s.temp > 0);
+    used.map(|s| SpaceCurve {
+        color: s.color,
+        temp: s.temp,
+        peak: (s.step, s.live),
+        points: s.curve.clone(),
+        bounds: None,
+    })
+    .collect()
 }

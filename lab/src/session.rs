@@ -28,6 +28,8 @@ pub struct Session {
     opened: opening::Opened,
     list: Vec<ModuleLine>,
     chosen: Option<Current>,
+    /// What the one that is chosen was compared with last: its number in the list.
+    beside: Option<(usize, View)>,
     /// Counted up with each module that is chosen.
     epoch: u32,
 }
@@ -116,6 +118,31 @@ impl SmallestHeaps {
         }
         let words = Words { title: "The smallest heap, in bytes".to_owned(), lines, table };
         Answer::Smallest { words, packings: self.search.packings() }
+    }
+}
+
+/// A search for a small module that still shows why two values do or do not share.
+pub struct Reducing {
+    search: questions::Reducer,
+}
+
+impl Reducing {
+    /// Tries one more module; `false` once there is none.
+    pub fn go_on(&mut self, tell: Tell<'_>) -> bool {
+        tell(Progress {
+            stage: "Making the module smaller".to_owned(),
+            what: format!("{} instructions left", grouped(self.search.left() as u64)),
+            ..Progress::default()
+        });
+        self.search.step()
+    }
+
+    /// The smallest module that was found.
+    #[must_use]
+    pub fn found(self) -> Answer {
+        let found = self.search.found();
+        let (before, after) = found.instructions;
+        Answer::Reduced { text: found.text, before: before as u64, after: after as u64 }
     }
 }
 
@@ -227,14 +254,21 @@ impl Session {
             }
             Ask::Pack { source, packings } => self.pack(source, &packings),
             Ask::Hands { name, tried } => self.hands(&name, tried),
-            Ask::Link { sample, trial } => self.link(sample, trial),
+            Ask::Link { sample, trial, beside } => self.link(sample, trial, beside),
             Ask::Keep(trial) => self.keep(trial),
             Ask::Check { source } => self.check(source),
             Ask::Stop => Answer::Failed("Nothing is being searched for.".to_owned()),
             Ask::Export { source, what } => self.export(source, &what),
             Ask::Report(trial) => self.report(&trial, &files, tell),
             Ask::Compare { source, module } => self.compare(source, module as usize),
-            Ask::Reduce { a, b } => self.reduce(&a, &b, tell),
+            Ask::CompareAt { source, color, steps } => self.compare_at(source, color, steps),
+            Ask::Reduce { a, b } => match self.reducing(&a, &b) {
+                Ok(mut search) => {
+                    while search.go_on(tell) {}
+                    search.found()
+                }
+                Err(why) => Answer::Failed(why),
+            },
             Ask::Topic { source, topic } => {
                 self.with(source, |v| match topics::answer(&v.study, &v.peak, &topic) {
                     Some(words) => Answer::Words(words),
@@ -369,6 +403,7 @@ impl Session {
 
     fn choose(&mut self, module: usize, tell: Tell<'_>) -> Result<Chosen, String> {
         self.chosen = None;
+        self.beside = None;
         self.epoch += 1;
         let Some(entry) = self.opened.modules.get(module) else {
             return Err("There is no module of that number.".to_owned());
@@ -609,14 +644,16 @@ impl Session {
         Some((name, (self.opened.modules.len() > 1).then_some(module), &chosen.text.text))
     }
 
-    fn link(&self, sample: Option<String>, trial: Trial) -> Answer {
+    fn link(&self, sample: Option<String>, trial: Trial, beside: Option<crate::talk::Beside>) -> Answer {
         let Some((of, module, text)) = self.own() else { return no_module() };
+        // A text in an address is of one module.
+        let beside = beside.filter(|_| sample.is_some());
         let open = match sample {
             Some(name) => address::Open::Sample { name, module },
             None => address::Open::Text(text.to_owned()),
         };
         let kept = address::Kept { of, edits: trial.edits };
-        let (hash, length) = match (address::Address { open, kept }).to_hash() {
+        let (hash, length) = match (address::Address { open, kept, beside }).to_hash() {
             Ok(hash) => (Some(hash.clone()), hash.len()),
             Err(length) => (None, length),
         };
@@ -897,48 +934,53 @@ impl Session {
         }
     }
 
-    fn compare(&self, source: Source, module: usize) -> Answer {
+    fn compare(&mut self, source: Source, module: usize) -> Answer {
         if module >= self.opened.modules.len() {
             return Answer::Failed("There is no module of that number.".to_owned());
         }
-        let settings = Settings { no_rerun: true, ..Settings::default() };
-        let other = match Study::of(self.opened.load(module), &settings) {
-            Ok(study) => study,
-            Err(e) => {
-                return Answer::Failed(format!(
-                    "The other module cannot be read: {}.",
-                    cut_line(&e.to_string())
-                ));
+        // Whoever looks at another assignment, or changes one, compares with the same once more.
+        let beside = match self.beside.take().filter(|b| b.0 == module) {
+            Some(beside) => beside,
+            None => {
+                let settings = Settings { no_rerun: true, ..Settings::default() };
+                match Study::of(self.opened.load(module), &settings) {
+                    Ok(study) => (module, View::new(study)),
+                    Err(e) => {
+                        return Answer::Failed(format!(
+                            "The other module cannot be read: {}.",
+                            cut_line(&e.to_string())
+                        ));
+                    }
+                }
             }
         };
-        self.with(source, |v| Answer::Sections(compare::words(&v.study, &other)))
+        let answer = self.with(source, |v| {
+            let (own, other) = ((&v.study, &v.peak, source), (&beside.1.study, &beside.1.peak));
+            Answer::Compared(Box::new(compare::compared(own, other)))
+        });
+        self.beside = Some(beside);
+        answer
     }
 
-    fn reduce(&self, a: &str, b: &str, tell: Tell<'_>) -> Answer {
-        let Some((_, program, _, _)) = self.ours() else { return no_module() };
-        let mut names = [dumps::read::ValueName::default(), dumps::read::ValueName::default()];
-        for (slot, text) in names.iter_mut().zip([a, b]) {
-            match text.parse() {
-                Ok(name) => *slot = name,
-                Err(e) => return Answer::Failed(e),
-            }
-        }
+    fn compare_at(&self, source: Source, color: u32, steps: (Option<u32>, Option<u32>)) -> Answer {
+        let Some((_, other)) = &self.beside else {
+            return Answer::Failed("There is nothing that it is compared with.".to_owned());
+        };
+        self.with(source, |v| {
+            Answer::ComparedAt(Box::new(compare::at_steps(&v.study, &other.study, color, steps)))
+        })
+    }
+
+    /// The search for a small module, to be done piece by piece.
+    pub fn reducing(&self, a: &str, b: &str) -> Result<Reducing, String> {
+        let Some((_, program, _, _)) = self.ours() else { return Err(NO_MODULE.to_owned()) };
         /// Instructions looked at in all trials together: some seconds.
         const EFFORT: u64 = 4_000_000;
+        let names = [a.parse()?, b.parse()?];
         let options = assigner::Options::default();
         let target = &program.facts.target;
-        let found = questions::reduce(&program.module, target, &options, names, EFFORT, &mut |left| {
-            tell(Progress {
-                stage: "Making the module smaller".to_owned(),
-                what: format!("{left} instructions left"),
-                ..Progress::default()
-            });
-            true
-        });
-        match found {
-            Ok(reduced) => Answer::File { name: "reduced.txt".to_owned(), text: reduced.text },
-            Err(e) => Answer::Failed(e.to_string()),
-        }
+        let search = questions::Reducer::new(&program.module, target, &options, names, EFFORT);
+        Ok(Reducing { search: search.map_err(|e| cut_line(&e.to_string()))? })
     }
 
     fn pair(&self, a: &str, b: &str) -> Answer {
@@ -976,8 +1018,10 @@ fn donate(parameter: u32, index: &[u32], output: &[u32]) -> Edit {
     Edit::Donate { parameter, index: index.to_vec(), output: output.to_vec() }
 }
 
+const NO_MODULE: &str = "This needs the program, and no module is chosen or its text is not there.";
+
 fn no_module() -> Answer {
-    Answer::Failed("This needs the program, and no module is chosen or its text is not there.".to_owned())
+    Answer::Failed(NO_MODULE.to_owned())
 }
 
 fn gone() -> Answer {

@@ -174,6 +174,8 @@ pub enum Ask {
         sample: Option<String>,
         /// The changes.
         trial: Trial,
+        /// What the module is compared with, if it is.
+        beside: Option<Beside>,
     },
     /// The module with the changes as a file.
     Keep(Trial),
@@ -182,7 +184,8 @@ pub enum Ask {
         /// Whose.
         source: Source,
     },
-    /// Ends a search, for what would help most or the smallest heap, with what it has found; it has no answer of its own.
+    /// Ends a search, for what would help most, the smallest heap or a small module, with what it has found; it has no
+    /// answer of its own.
     Stop,
     /// What can be tried with donation.
     Donations,
@@ -217,6 +220,15 @@ pub enum Ask {
         source: Source,
         /// The other one's number in the list.
         module: u32,
+    },
+    /// What makes the difference between the module that is chosen and the one it was compared with last, at a step of each.
+    CompareAt {
+        /// Whose assignment of the one that is chosen.
+        source: Source,
+        /// The memory space.
+        color: u32,
+        /// The step here and the step there; `None` where the program is over.
+        steps: (Option<u32>, Option<u32>),
     },
     /// A small module that still shows why two values do or do not share.
     Reduce {
@@ -408,8 +420,6 @@ pub enum Answer {
     },
     /// An answer in words.
     Words(Words),
-    /// Several.
-    Sections(Vec<Words>),
     /// Scopes, depth first.
     Tree(Vec<TreeLine>),
     /// What a change came to.
@@ -420,6 +430,19 @@ pub enum Answer {
         words: Words,
         /// The packings that were found.
         packings: Vec<Repacked>,
+    },
+    /// Two assignments side by side.
+    Compared(Box<Compared>),
+    /// What makes the difference at a step of each.
+    ComparedAt(Box<Section>),
+    /// A small module, and how many instructions there were and are.
+    Reduced {
+        /// Its text.
+        text: String,
+        /// Instructions of the module as it was.
+        before: u64,
+        /// Instructions that are left.
+        after: u64,
     },
     /// The heaps are packed so; the sums.
     Packed(Box<SourceLine>),
@@ -796,6 +819,107 @@ pub struct Words {
     pub lines: Vec<String>,
     /// A table, its headings first.
     pub table: Vec<Vec<String>>,
+}
+
+/// Two assignments side by side: in words and tables, and what is drawn of them on shared axes. Left is the module that is
+/// chosen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// What differs. The first table is of sums.
+    pub sections: Vec<Section>,
+    /// Does nothing differ?
+    pub same: bool,
+    /// The last step of each.
+    pub ends: (u32, u32),
+    /// Steps of both at which the same is written, ascending on both sides. Of a run in which both go on at the same
+    /// pace, only the first and the last.
+    pub anchors: Vec<(u32, u32)>,
+    /// How many values begin at such steps, and how many were matched.
+    pub aligned: (u32, u32),
+    /// The memory spaces that have temporaries on a side, by number.
+    pub spaces: Vec<SharedSpace>,
+    /// What is drawn of the other one. Values that are matched have the colours of this one's.
+    pub other: MapData,
+}
+
+/// The temporaries of one memory space on both sides.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedSpace {
+    /// Its number.
+    pub color: u32,
+    /// What it is.
+    pub name: String,
+    /// Here; empty if there are none.
+    pub left: SpaceCurve,
+    /// There.
+    pub right: SpaceCurve,
+}
+
+/// An answer whose table says of which values of both sides each line is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Section {
+    /// The words.
+    pub words: Words,
+    /// For each line of the table but its headings; empty if the table is of no values.
+    pub about: Vec<About>,
+}
+
+/// Values of both sides of a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// Here.
+    pub left: Spans,
+    /// There.
+    pub right: Spans,
+}
+
+/// Values, and when they are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spans {
+    /// Their rows.
+    pub rows: Vec<u32>,
+    /// First and last steps, apart from each other and ascending.
+    pub steps: Vec<(u32, u32)>,
+}
+
+/// With what a module is compared, and how that is looked at: what an address keeps of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beside {
+    /// The other module's number in the list.
+    pub module: u32,
+    /// How the two programs stand under each other.
+    pub scale: Scale,
+    /// The memory space; the one with the highest peak if there is none.
+    pub space: Option<u32>,
+    /// The place on the axis that is looked at, in whole places.
+    pub at: Option<u32>,
+}
+
+/// How the steps of two programs are put on one axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Scale {
+    /// What is matched stands under each other.
+    #[default]
+    Matched,
+    /// Both are as wide as the axis.
+    Share,
+    /// A step is as wide on both sides.
+    Steps,
+}
+
+impl Scale {
+    /// All, in the order in which they are offered.
+    pub const ALL: [Self; 3] = [Self::Matched, Self::Share, Self::Steps];
+
+    /// A word for addresses.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Matched => "matched",
+            Self::Share => "share",
+            Self::Steps => "steps",
+        }
+    }
 }
 
 /// A scope of the tree.

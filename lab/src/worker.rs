@@ -1,6 +1,6 @@
 //! The worker's loop: a message in, progress and an answer out.
 
-use crate::session::{Session, SmallestHeaps};
+use crate::session::{Reducing, Session, SmallestHeaps};
 use crate::talk::{Answer, Ask, Message, Progress, Request};
 use js_sys::{Array, Promise, Reflect, Uint8Array};
 use opening::Blob;
@@ -52,6 +52,16 @@ pub fn listen(scope: DedicatedWorkerGlobalScope) {
                 let found = session.borrow().smallest_search(source);
                 let pack = pack(own.clone(), ticket, found, f64::from(seconds) * 1000.0, Rc::clone(&stopped));
                 return wasm_bindgen_futures::spawn_local(pack);
+            }
+            Ask::Reduce { a, b } => {
+                stopped.set(false);
+                let found = session.borrow().reducing(&a, &b);
+                return wasm_bindgen_futures::spawn_local(reduce(
+                    own.clone(),
+                    ticket,
+                    found,
+                    Rc::clone(&stopped),
+                ));
             }
             _ => {}
         }
@@ -124,6 +134,36 @@ async fn pack(
                     break;
                 }
                 pause(&scope).await;
+            }
+            search.found()
+        }
+        Err(why) => Answer::Failed(why),
+    };
+    say(&scope, &Message::Answer { ticket, answer: Box::new(answer) });
+}
+
+/// Looks for a small module, until there is no smaller one or it is told to stop; the smallest so far is the answer.
+async fn reduce(
+    scope: DedicatedWorkerGlobalScope,
+    ticket: u32,
+    found: Result<Reducing, String>,
+    stopped: Rc<Cell<bool>>,
+) {
+    let answer = match found {
+        Ok(mut search) => {
+            let (mut last, mut told) = (js_sys::Date::now(), 0.0);
+            let mut tell = |progress: Progress| {
+                let now = js_sys::Date::now();
+                if now - told >= OFTEN {
+                    told = now;
+                    say(&scope, &Message::Progress { ticket, progress });
+                }
+            };
+            while !stopped.get() && search.go_on(&mut tell) {
+                if js_sys::Date::now() - last >= OFTEN {
+                    pause(&scope).await;
+                    last = js_sys::Date::now();
+                }
             }
             search.found()
         }

@@ -1,8 +1,10 @@
 //! The worker's answers, as the page gets them: real dumps, broken ones, and hostile ones.
 
 use bufferscope_lab::session::Session;
+use bufferscope_lab::shared::Axis;
 use bufferscope_lab::talk::{
-    Answer, Ask, Chosen, Edit, Filter, Group, MapData, Opened, Rows, RowsQuery, Sort, Source, Trial, Tried,
+    Answer, Ask, Chosen, Compared, Edit, Filter, Group, Kind, MapData, Opened, Rows, RowsQuery, Scale, Sort,
+    Source, Trial, Tried,
 };
 use opening::Blob;
 
@@ -457,7 +459,7 @@ fn the_smallest_heap_is_found_in_slices_and_whoever_stops_has_what_was_found() {
 }
 
 #[test]
-fn files_trees_comparisons_and_small_modules() {
+fn files_trees_and_small_modules() {
     let (mut session, opened) = open(vec![Blob::new("dump.zip", LOOPS)]);
     let first = by_name(&opened, "jit_loop_reads_mid");
     choose(&mut session, first);
@@ -474,22 +476,143 @@ fn files_trees_comparisons_and_small_modules() {
         panic!("a tree")
     };
     assert!(tree.len() > 5 && tree[0].depth == 0 && tree[0].bytes >= tree[1].bytes);
-    let other = by_name(&opened, "jit_no_loop");
-    let Answer::Sections(all) =
-        ask(&mut session, Ask::Compare { source: Source::Dump, module: other }, Vec::new())
-    else {
-        panic!("a comparison")
-    };
-    assert!(all[0].table.len() > 2 && all.len() > 1, "{all:?}");
-    let Answer::Sections(all) =
-        ask(&mut session, Ask::Compare { source: Source::Dump, module: first }, Vec::new())
-    else {
-        panic!("a comparison")
-    };
-    assert!(all[0].lines[0].starts_with("Nothing differs"), "{all:?}");
     let reduce = Ask::Reduce { a: "wrapped_exponential".into(), b: "x.1".into() };
-    let Answer::File { text, .. } = ask(&mut session, reduce, Vec::new()) else { panic!("a small module") };
-    assert!(text.starts_with("HloModule") && text.lines().count() < 60, "{text}");
+    let Answer::Reduced { text, before, after } = ask(&mut session, reduce, Vec::new()) else {
+        panic!("a small module")
+    };
+    assert!(text.starts_with("HloModule") && text.lines().count() < 60 && after < before, "{text}");
+}
+
+#[test]
+fn a_small_module_is_searched_in_pieces_and_whoever_stops_has_the_smallest_so_far() {
+    let (mut session, opened) = open(module("transformer_train.txt"));
+    choose(&mut session, opened.modules[0].module);
+    let Answer::Rows(all) = ask(&mut session, Ask::Rows(first_rows(Source::Ours)), Vec::new()) else {
+        panic!("rows")
+    };
+    let temps: Vec<&str> =
+        all.lines.iter().filter(|l| l.kind == Some(Kind::Temp)).map(|l| l.name.as_str()).collect();
+    let stopped_after = |trials: usize| {
+        let mut search = session.reducing(temps[0], temps[1]).expect("it begins");
+        let mut told = Vec::new();
+        for _ in 0..trials {
+            search.go_on(&mut |p| told.push(p.what));
+        }
+        assert_eq!(told.len(), trials);
+        match search.found() {
+            Answer::Reduced { text, before, after } => (text, before, after),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (all, soon, later) = (stopped_after(0), stopped_after(6), stopped_after(20));
+    assert_eq!(all.1, all.2, "nothing is tried yet");
+    assert!(later.2 <= soon.2 && soon.2 <= all.2 && later.2 < all.2, "{} {} {}", all.2, soon.2, later.2);
+    // What is left is a module that still has both values.
+    let (mut again, opened) = open(vec![Blob::new("reduced.txt", later.0)]);
+    choose(&mut again, opened.modules[0].module);
+    for name in &temps[..2] {
+        let named = Ask::Named { source: Source::Ours, name: (*name).to_owned() };
+        assert!(matches!(ask(&mut again, named, Vec::new()), Answer::Line(_)), "{name}");
+    }
+    assert!(session.reducing("nobody", "x").is_err());
+}
+
+fn first_rows(source: Source) -> RowsQuery {
+    RowsQuery {
+        source,
+        filter: Filter::default(),
+        group: Group::None,
+        within: None,
+        sort: Sort::Bytes,
+        from: 0,
+        count: 200,
+    }
+}
+
+fn compare(session: &mut Session, source: Source, module: u32) -> Compared {
+    match ask(session, Ask::Compare { source, module }, Vec::new()) {
+        Answer::Compared(compared) => *compared,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn two_dumps_are_compared_in_tables_and_on_shared_axes() {
+    let (mut session, opened) = open(vec![Blob::new("dump.zip", LOOPS)]);
+    let (first, other) = (by_name(&opened, "jit_loop_reads_mid"), by_name(&opened, "jit_no_loop"));
+    let chosen = choose(&mut session, first);
+    let c = compare(&mut session, Source::Dump, other);
+    assert!(!c.same && c.sections[0].words.table.len() > 2 && c.sections.len() > 1, "{c:?}");
+    // Peaks of the curves are those that are told elsewhere.
+    let peak = chosen.sources[0].peak;
+    let space = c.spaces.iter().find(|s| s.color == peak.0).expect("the space of the peak");
+    assert_eq!(space.left.peak, (peak.1, peak.2));
+    // What is said of a line is there: rows that exist, steps within the program.
+    for section in &c.sections[1..] {
+        assert_eq!(section.about.len() + 1, section.words.table.len(), "{}", section.words.title);
+        for about in &section.about {
+            assert!(!about.left.rows.is_empty() || !about.right.rows.is_empty(), "{}", section.words.title);
+            assert!(about.left.steps.iter().all(|s| s.0 <= s.1 && s.1 <= c.ends.0));
+            assert!(about.right.steps.iter().all(|s| s.0 <= s.1 && s.1 <= c.ends.1));
+            assert!(about.left.steps.is_sorted_by(|a, b| a.1 < b.0));
+        }
+    }
+    // The difference at the two peaks adds up to that of what is in use then.
+    let at_peaks = Ask::CompareAt {
+        source: Source::Dump,
+        color: space.color,
+        steps: (Some(space.left.peak.0), Some(space.right.peak.0)),
+    };
+    let Answer::ComparedAt(at) = ask(&mut session, at_peaks, Vec::new()) else { panic!("a difference") };
+    let number = |cell: &str| {
+        cell.chars().filter(char::is_ascii_digit).collect::<String>().parse::<i64>().expect("bytes")
+    };
+    let sum: i64 = at.words.table[1..].iter().map(|r| number(&r[4]) - number(&r[3])).sum();
+    assert_eq!(sum, space.right.peak.1 as i64 - space.left.peak.1 as i64, "{:?}", at.words);
+    let over = Ask::CompareAt { source: Source::Dump, color: space.color, steps: (None, Some(0)) };
+    let Answer::ComparedAt(at) = ask(&mut session, over, Vec::new()) else { panic!("a difference") };
+    assert!(at.words.lines[0].contains("the program is over"), "{:?}", at.words);
+    // A module and itself are the same, and stand under each other.
+    let c = compare(&mut session, Source::Dump, first);
+    assert!(
+        c.same && c.sections.len() == 1 && c.sections[0].words.lines[0].starts_with("Nothing differs"),
+        "{c:?}"
+    );
+    let axis = Axis::new(&c, Scale::Matched);
+    assert_eq!((axis.total, axis.left.clone()), (f64::from(c.ends.0) + 1.0, axis.right.clone()));
+    // With another module chosen there is nothing that is compared.
+    choose(&mut session, other);
+    let at = Ask::CompareAt { source: Source::Dump, color: 0, steps: (Some(0), Some(0)) };
+    assert!(matches!(ask(&mut session, at, Vec::new()), Answer::Failed(_)));
+}
+
+#[test]
+fn two_backends_are_compared() {
+    let files = ["mlp_grad.txt", "gpu_mlp_grad.txt"].map(|name| module(name).remove(0));
+    let (mut session, opened) = open(files.into());
+    choose(&mut session, opened.modules[0].module);
+    let c = compare(&mut session, Source::Ours, opened.modules[1].module);
+    assert!(c.aligned.0 > 3, "{:?}", c.aligned);
+    let words = &c.sections[0].words.lines.join(" ");
+    assert!(
+        words.contains("This one is our engine's assignment, the other is our engine's assignment."),
+        "{words}"
+    );
+    for scale in Scale::ALL {
+        let axis = Axis::new(&c, scale);
+        for (side, end) in [(&axis.left, c.ends.0), (&axis.right, c.ends.1)] {
+            for step in 0..=end {
+                assert_eq!(side.step(side.middle(step)), Some(step), "{scale:?}");
+            }
+        }
+        // What is matched is first written at one place.
+        if scale == Scale::Matched {
+            for (l, r) in &c.anchors {
+                let apart = axis.left.place(f64::from(*l)) - axis.right.place(f64::from(*r));
+                assert!(apart.abs() < 1e-9, "{l} {r}");
+            }
+        }
+    }
 }
 
 fn hands(session: &mut Session, name: &str, tried: bool) -> bufferscope_lab::talk::Hands {
@@ -550,7 +673,7 @@ fn changes_go_into_an_address_or_a_file_and_come_back() {
     let trial = Trial { edits: vec![Edit::DropCopies, Edit::InsertCopies] };
     let before = try_out(&mut session, trial.edits.clone());
     let link = |session: &mut Session, sample: Option<&str>| {
-        let question = Ask::Link { sample: sample.map(str::to_owned), trial: trial.clone() };
+        let question = Ask::Link { sample: sample.map(str::to_owned), trial: trial.clone(), beside: None };
         match ask(session, question, Vec::new()) {
             Answer::Link { hash, length, most } => (hash, length, most),
             other => panic!("{other:?}"),

@@ -825,6 +825,23 @@ test("the smallest heap: proved where it is small; where that takes long bounds 
     assert.notEqual(moved, before);
     await page.locator("#map-figure").scrollIntoViewIfNeeded();
     await screenshot(page, "lab-smallest");
+    // On a phone, too, both labels are whole and apart.
+    const labels = async () => {
+      const box = await page.locator(".map-box").boundingBox();
+      const all = await Promise.all([".saved span", ".bound span"].map((l) => page.locator(l).boundingBox()));
+      for (const b of all) assert.ok(b.x >= box.x && b.x + b.width <= box.x + box.width + 1 && b.y >= box.y && b.y + b.height <= box.y + box.height + 1, JSON.stringify([b, box]));
+      const [p, q] = all;
+      assert.ok(p.y + p.height <= q.y + 1 || q.y + q.height <= p.y + 1 || p.x + p.width <= q.x || q.x + q.width <= p.x, JSON.stringify(all));
+      assert.equal(await page.locator(".saved span, .bound span").evaluateAll((s) => s.filter((e) => e.scrollWidth > e.clientWidth + 1).length), 0);
+    };
+    await labels();
+    const wide = page.viewportSize();
+    await page.setViewportSize({ width: 360, height: 800 });
+    await settled(page);
+    await labels();
+    await screenshot(page, "lab-smallest-360");
+    await page.setViewportSize(wide);
+    await still();
     await expectAccessible(page);
     await page.locator("#undo").click();
     await page.locator(".bound").waitFor({ state: "detached", ...LONG });
@@ -859,7 +876,7 @@ test("donations are tried, and what would help most is found", () =>
     assert.match(await page.locator("#pane").textContent(), /changes were tried/);
   }));
 
-test("files are taken away; two dumps are compared; scopes unfold as a tree", () =>
+test("files are taken away; another dump is opened beside; scopes unfold as a tree", () =>
   onLab({ width: 1280, clipboard: true }, async (page) => {
     await open(page, sample("mlp_grad.txt"));
     await chosen(page);
@@ -906,8 +923,215 @@ test("files are taken away; two dumps are compared; scopes unfold as a tree", ()
     await page.locator("#compare button").click();
     await page.locator("#comparison .answer").first().waitFor(LONG);
     assert.match(await page.locator("#comparison").textContent(), /values are matched.*What makes the difference at the peaks/s);
-    await screenshot(page, "lab-compare");
     await expectAccessible(page);
+  }));
+
+/** Opens two files at once, chooses the first and compares it with the other; the figure of both. */
+const compareFiles = async (page, files) => {
+  await open(page, files);
+  const rows = page.locator(".modules tbody tr");
+  await rows.nth(1).waitFor(LONG);
+  await rows.first().getByRole("button").click();
+  await chosen(page);
+  await page.getByRole("tab", { name: "Compare" }).click();
+  await page.locator("#compare button").click();
+  await page.locator("#comparison .answer").first().waitFor(LONG);
+  await page.locator(".busy").waitFor({ state: "detached", ...LONG });
+  await settled(page);
+  return page.locator("#shared");
+};
+
+/** The bytes in a text, as numbers. */
+const bytesIn = (text) => [...text.matchAll(/([\d,]+) B/g)].map((m) => Number(m[1].replaceAll(",", "")));
+
+for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [360, "light"], [360, "dark"]]) {
+  test(`two backends on shared axes: ${width}, ${scheme}`, () =>
+    onLab({ width, height: 900, scheme, touch: width < 500 }, async (page) => {
+      const shared = await compareFiles(page, [sample("mlp_grad.txt"), sample("gpu_mlp_grad.txt")]);
+      // Both peaks are marked, with exact bytes; they are those of the tables.
+      const here = await shared.locator("text.label.left").first().textContent();
+      const there = await shared.locator("text.label.right").first().textContent();
+      const row = await page.locator("#comparison tr").filter({ hasText: "temporaries in use at the peak" }).first().locator("td").allTextContents();
+      assert.equal(bytesIn(here)[0], bytesIn(row.join(" "))[0]);
+      assert.equal(bytesIn(there)[0], bytesIn(row.join(" "))[1]);
+      assert.match(here, /here at step \d/);
+      // At first both are read at the peak of this one.
+      assert.equal(bytesIn(await page.locator("#reading .left").textContent())[0], bytesIn(here)[0]);
+      await page.getByRole("button", { name: "Peak there" }).click();
+      assert.equal(bytesIn(await page.locator("#reading .right").textContent())[0], bytesIn(there)[0]);
+      // Nothing of the drawing is cut.
+      const out = await shared.locator("svg text").evaluateAll((all) => {
+        const box = document.querySelector("#shared-curves").getBoundingClientRect();
+        return all.map((t) => [t.textContent, t.getBoundingClientRect()]).filter(([, r]) => r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1).map(([t]) => t);
+      });
+      assert.deepEqual(out, []);
+      await expectNoSidewaysScroll(page);
+      await screenshot(page, `lab-shared-${width}-${scheme}`);
+      await expectAccessible(page);
+    }));
+}
+
+test("the shared curves by keys and by pointer; what makes the difference at any place; lines of the tables are lit in both", () =>
+  onLab({ width: 1280, height: 1000 }, async (page) => {
+    const shared = await compareFiles(page, [sample("mlp_grad.txt"), sample("gpu_mlp_grad.txt")]);
+    const curves = page.locator("#shared-curves");
+    const reading = page.locator("#reading");
+    await curves.focus();
+    await page.keyboard.press("Home");
+    assert.match(await reading.textContent(), /Here, step 0: .*There, step 0: /);
+    assert.equal(await curves.getAttribute("aria-valuenow"), "0");
+    await page.keyboard.press("PageUp");
+    const jumped = Number(await curves.getAttribute("aria-valuenow"));
+    assert.ok(jumped > 0);
+    await page.keyboard.press("ArrowRight");
+    assert.equal(Number(await curves.getAttribute("aria-valuenow")), jumped + 1);
+    await page.keyboard.press("PageDown");
+    assert.equal(Number(await curves.getAttribute("aria-valuenow")), jumped);
+    await page.keyboard.press("End");
+    assert.equal(await curves.getAttribute("aria-valuenow"), await curves.getAttribute("aria-valuemax"));
+    // What a screen reader hears is what is read.
+    const parts = await reading.locator("> *").allTextContents();
+    assert.equal(await curves.getAttribute("aria-valuetext"), parts.join("; "));
+    // A pointer reads both at once; a click tells what makes the difference there, and that adds up.
+    const box = await curves.boundingBox();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 100);
+    const [a, b] = [await reading.locator(".left").textContent(), await reading.locator(".right").textContent()];
+    await page.mouse.click(box.x + box.width * 0.6, box.y + 100);
+    const told = page.locator("#at-place .answer");
+    await told.waitFor(LONG);
+    const step = (text) => text.match(/step ([\d,]+)/)[1];
+    assert.match(await told.textContent(), new RegExp(`Here: step ${step(a)}, .*There: step ${step(b)}, `));
+    const lines = await told.locator("tbody tr").evaluateAll((all) => all.map((r) => [...r.cells].slice(3, 5).map((c) => Number(c.textContent.replaceAll(/\D/g, "")))));
+    const sum = lines.reduce((n, [x, y]) => n + y - x, 0);
+    assert.equal(sum, bytesIn(b)[0] - bytesIn(a)[0]);
+    // A line of a table under the pointer, and in focus, is lit in both curves and on both maps.
+    const maps = () => page.evaluate(() => ["map-here", "map-there"].map((id) => document.getElementById(id).toDataURL()));
+    const dark = await maps();
+    const changed = page.locator("#comparison section").filter({ hasText: "Values that changed" });
+    const line = changed.locator("tbody tr").filter({ hasText: "shape and origin" }).first();
+    await line.hover();
+    await shared.locator("path.lit.left").waitFor();
+    await shared.locator("path.lit.right").waitFor();
+    await settled(page);
+    assert.notDeepEqual(await maps(), dark);
+    assert.match(await shared.locator(".lit-words").textContent(), /: here steps? .*, there steps? /);
+    await page.mouse.move(5, 5);
+    await shared.locator("path.lit.left").waitFor({ state: "detached" });
+    const button = line.getByRole("button");
+    await button.focus();
+    await shared.locator("path.lit.left").waitFor();
+    // The curves stay in sight, and what is in focus is not behind them.
+    const [top, bottom] = await shared.evaluate((f) => [f.getBoundingClientRect().top, f.getBoundingClientRect().bottom]);
+    assert.ok(top >= -1 && bottom < 1000, `${top} ${bottom}`);
+    assert.ok((await button.boundingBox()).y >= bottom - 1);
+    await page.keyboard.press("Enter");
+    assert.equal(await button.getAttribute("aria-pressed"), "true");
+    await page.getByRole("button", { name: "Save the curves as SVG" }).focus();
+    await shared.locator("path.lit.right").waitFor();
+    const [download] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Enter")]);
+    assert.match(download.suggestedFilename(), /\.compare\.svg$/);
+    const svg = readFileSync(await download.path(), "utf8");
+    assert.match(svg, /^<svg/);
+    assert.match(svg, /here at step/);
+    assert.match(svg, /there at step/);
+    // The table tells what the curves show.
+    await page.locator("#shared-table summary").click();
+    const most = await page.locator("#shared-table tbody tr").evaluateAll((all) => all.map((r) => [...r.cells].slice(2, 4).map((c) => Number(c.textContent.replaceAll(/\D/g, "")))));
+    const here = bytesIn(await shared.locator("text.label.left").first().textContent())[0];
+    const there = bytesIn(await shared.locator("text.label.right").first().textContent())[0];
+    assert.equal(Math.max(...most.map((m) => m[0])), here);
+    assert.equal(Math.max(...most.map((m) => m[1])), there);
+    // Other axes: on the steps' own one the shorter program is over before the other.
+    await page.getByRole("button", { name: "Steps", exact: true }).click();
+    await curves.focus();
+    await page.keyboard.press("End");
+    assert.match(await reading.textContent(), /: over/);
+    await page.getByRole("button", { name: "Share of the program" }).click();
+    await curves.focus();
+    await page.keyboard.press("End");
+    assert.doesNotMatch(await reading.textContent(), /: over/);
+    await expectAccessible(page);
+  }));
+
+test("a comparison is in the address of a sample, and comes back with axis and place", () =>
+  onLab({ path: "#v1/sample=donated_loop_reads.zip&m=0&with=1&axis=share&at=3", width: 1280 }, async (page) => {
+    await page.locator("#shared").waitFor(LONG);
+    await page.locator("#at-place .answer").waitFor(LONG);
+    assert.equal(await page.getByRole("button", { name: "Share of the program" }).getAttribute("aria-pressed"), "true");
+    assert.equal(await page.locator("#shared-curves").getAttribute("aria-valuenow"), "3");
+    await page.locator("#shared-curves").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => location.hash.endsWith("with=1&axis=share&at=4"), undefined, LONG);
+    await page.getByRole("button", { name: "Matched steps" }).click();
+    await page.waitForFunction(() => location.hash.endsWith("&with=1"), undefined, LONG);
+    // Another assignment of the same module is compared with the same.
+    const whose = page.locator("#comparison p").filter({ hasText: /^This one is/ });
+    assert.match(await whose.textContent(), /This one is XLA's own assignment/);
+    await page.locator("#whose").getByRole("button", { name: /^Ours/ }).click();
+    await whose.filter({ hasText: "This one is our engine's assignment, the other is XLA's own assignment." }).waitFor(LONG);
+    // Nor is it lost when another pane is looked at.
+    await page.getByRole("tab", { name: "Allocations" }).click();
+    await page.getByRole("tab", { name: "Compare" }).click();
+    await page.locator("#shared").waitFor(LONG);
+  }));
+
+test("a dump and itself are the same, told apart by more than colours", () =>
+  onLab({ width: 1280, forcedColors: true }, async (page) => {
+    const file = (name) => ({ name, mimeType: "text/plain", buffer: readFileSync(sample("attention_grad.txt")) });
+    const shared = await compareFiles(page, [file("one.txt"), file("two.txt")]);
+    assert.match(await page.locator("#comparison p").first().textContent(), /^Nothing differs/);
+    await page.locator("#same").waitFor();
+    assert.equal(await page.locator("#comparison .answer").count(), 1);
+    const dash = (which) => shared.locator(`.drawing path.line.${which}`).evaluate((p) => getComputedStyle(p).strokeDasharray);
+    assert.notEqual(await dash("left"), await dash("right"));
+    await page.locator("#shared-curves").focus();
+    await page.keyboard.press("Enter");
+    await page.locator("#at-place").getByText(/^Nothing:/).waitFor(LONG);
+    await screenshot(page, "lab-shared-same-forced");
+    await expectAccessible(page);
+  }));
+
+test("in a comparison names that are markup, right-to-left or very long are text", () =>
+  onLab({ width: 360 }, async (page) => {
+    const hostile = `<img src=x onerror=window.hit=1><script>window.hit=1</script>/\u202eesrever/${"n".repeat(100_000)}`;
+    const hlo = (n) =>
+      ["HloModule m, is_scheduled=true", "", "ENTRY e {", "  p = f32[4096]{0} parameter(0)", `  a = f32[${n}]{0} custom-call(p), custom_call_target="f", metadata={op_name="${hostile}${n}"}`, `  ${"x".repeat(50_000)}${n} = f32[${n}]{0} custom-call(a), custom_call_target="f"`, `  ROOT r = f32[64]{0} custom-call(a, ${"x".repeat(50_000)}${n}), custom_call_target="f"`, "}", ""].join("\n");
+    const file = (name, n) => ({ name, mimeType: "text/plain", buffer: Buffer.from(hlo(n)) });
+    await compareFiles(page, [file("<b>one</b>.txt", 4096), file("<i>two</i>.txt", 8192)]);
+    await page.locator("#comparison tbody button").first().click();
+    await page.locator("#shared .lit-words").filter({ hasText: /here .*, there / }).waitFor();
+    await page.getByRole("button", { name: "What makes the difference at this place?" }).click();
+    await page.locator("#at-place .answer").waitFor(LONG);
+    assert.equal(await page.evaluate(() => window.hit), undefined);
+    assert.equal(await page.locator("main img, main script, #comparison i").count(), 0);
+    assert.match(await page.locator("#comparison").textContent(), /<img src=x/);
+    await expectNoSidewaysScroll(page);
+  }));
+
+test("a small module is searched for, stopped midway, and the smallest so far is kept", () =>
+  onLab({ width: 1280 }, async (page) => {
+    await open(page, { name: "large.txt", mimeType: "text/plain", buffer: Buffer.from(large(1_500_000)) });
+    await chosen(page);
+    await page.locator("#group").selectOption({ label: "each value" });
+    const names = page.locator("#values tbody tr th button");
+    await names.nth(1).waitFor(LONG);
+    const [a, b] = [await names.nth(0).textContent(), await names.nth(1).textContent()];
+    await page.getByRole("tab", { name: "Ask" }).click();
+    await page.locator("#pair-a").fill(a);
+    await page.locator("#pair-b").fill(b);
+    await page.locator("#reduce").click();
+    // It has begun, and has left something out.
+    await page.locator(".busy [role=status]").filter({ hasText: /[\d,]+ instructions left/ }).waitFor(LONG);
+    await page.waitForTimeout(400);
+    const [download] = await Promise.all([page.waitForEvent("download", LONG), page.getByRole("button", { name: "Stop, and keep what was found" }).click()]);
+    assert.match(readFileSync(await download.path(), "utf8"), /^HloModule/);
+    const [left, before] = (await page.locator("#answer p").first().textContent()).match(/^([\d,]+) of ([\d,]+) instructions are left/).slice(1).map((n) => Number(n.replaceAll(",", "")));
+    assert.ok(left < before, `${left} of ${before}`);
+    // The same worker goes on.
+    await page.getByRole("tab", { name: "Try" }).click();
+    await page.locator("#alignment").selectOption("4096");
+    await page.locator("#tried").waitFor(LONG);
   }));
 
 test("an address leads to a sample", () =>

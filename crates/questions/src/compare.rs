@@ -4,7 +4,7 @@
 use crate::copies::copies;
 use crate::donation::{State, donation};
 use crate::origin::without_numbers;
-use crate::peak::{Peak, groups, peak};
+use crate::peak::{Peak, Slot, groups, peak};
 use crate::study::{Role, Row, Study};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -40,6 +40,8 @@ pub struct Shift {
     pub count: (usize, usize),
     /// Bytes, left and right.
     pub bytes: (u64, u64),
+    /// The values, left and right: rows of each study.
+    pub rows: (Vec<usize>, Vec<usize>),
 }
 
 /// Two assignments side by side.
@@ -52,6 +54,9 @@ pub struct Comparison {
     /// Of these, those that take another number of bytes or have another owner, the largest difference first: indices
     /// into `matched`.
     pub changed: Vec<usize>,
+    /// Of those matched that did not change, those that stand at another offset of their allocation, the largest first:
+    /// indices into `matched`.
+    pub moved: Vec<usize>,
     /// Rows that only the left side has, the largest first.
     pub vanished: Vec<usize>,
     /// Rows that only the right side has, the largest first.
@@ -86,6 +91,13 @@ pub fn compare(left: &Study, right: &Study) -> Comparison {
         let (l, r) = rows(&matched[*i]);
         (std::cmp::Reverse(l.size.abs_diff(r.size).max(l.size.max(r.size) / 4)), *i)
     });
+    let mut moved: Vec<usize> = (0..matched.len())
+        .filter(|i| {
+            let (l, r) = rows(&matched[*i]);
+            l.size == r.size && owner(left, l) == owner(right, r) && l.size > 0 && l.offset != r.offset
+        })
+        .collect();
+    moved.sort_by_key(|i| (std::cmp::Reverse(left.rows[matched[*i].left].size), *i));
     let rest = |study: &Study, is_matched: &dyn Fn(usize) -> bool| {
         let mut rest: Vec<usize> =
             (0..study.rows.len()).filter(|i| !is_matched(*i) && !study.rows[*i].is_tuple).collect();
@@ -99,12 +111,13 @@ pub fn compare(left: &Study, right: &Study) -> Comparison {
         right_matched[m.right] = true;
     }
     let peaks = (peak(left), peak(right));
-    let at_peak = shifts(left, right, &peaks);
+    let at_peak = at_peaks(left, right, &peaks);
     let mut out = Comparison {
         vanished: rest(left, &|i| left_matched[i]),
         appeared: rest(right, &|i| right_matched[i]),
         peaks,
         changed,
+        moved,
         matched,
         at_peak,
         copies: None,
@@ -207,39 +220,96 @@ fn matches(left: &Study, right: &Study) -> Vec<Match> {
     out
 }
 
-fn shifts(left: &Study, right: &Study, peaks: &(Peak, Peak)) -> Vec<Shift> {
-    let mut by_what: BTreeMap<String, Shift> = BTreeMap::new();
-    let mut add = |study: &Study, peak: &Peak, is_left: bool| {
-        for space in &peak.spaces {
-            for g in groups(study, &space.slots) {
-                let shape = g.shape.split('{').next().unwrap_or("");
-                let place = if space.color == 0 {
-                    String::new()
-                } else {
-                    format!(" in memory space {}", space.color)
-                };
-                let what = [shape, &g.operation, inner_scope(&g.scope)]
-                    .iter()
-                    .filter(|s| !s.is_empty())
-                    .copied()
-                    .collect::<Vec<_>>();
-                let what = format!("{}{place}", what.join(" "));
-                let shift =
-                    by_what.entry(what.clone()).or_insert(Shift { what, count: (0, 0), bytes: (0, 0) });
-                let (count, bytes) = if is_left {
-                    (&mut shift.count.0, &mut shift.bytes.0)
-                } else {
-                    (&mut shift.count.1, &mut shift.bytes.1)
-                };
-                *count += g.slots.len();
-                *bytes = bytes.saturating_add(g.bytes);
-            }
-        }
-    };
-    add(left, &peaks.0, true);
-    add(right, &peaks.1, false);
+/// What is taken of one memory space on both sides, at a step of each, by groups of values that are alike in shape,
+/// operation and scope: those whose bytes differ, the largest difference first. Slots are those of [`crate::slots_at`], or
+/// of a peak.
+#[must_use]
+pub fn shifts(left: (&Study, &[Slot]), right: (&Study, &[Slot])) -> Vec<Shift> {
+    let mut by_what = BTreeMap::new();
+    add_groups(&mut by_what, left, "", true);
+    add_groups(&mut by_what, right, "", false);
+    that_differ(by_what)
+}
+
+fn add_groups(
+    by_what: &mut BTreeMap<String, Shift>,
+    (study, slots): (&Study, &[Slot]),
+    place: &str,
+    is_left: bool,
+) {
+    for g in groups(study, slots) {
+        let shape = g.shape.split('{').next().unwrap_or("");
+        let what = [shape, &g.operation, inner_scope(&g.scope)]
+            .iter()
+            .filter(|s| !s.is_empty())
+            .copied()
+            .collect::<Vec<_>>();
+        let what = format!("{}{place}", what.join(" "));
+        let shift = by_what.entry(what.clone()).or_insert_with(|| Shift {
+            what,
+            count: (0, 0),
+            bytes: (0, 0),
+            rows: Default::default(),
+        });
+        let (count, bytes, rows) = if is_left {
+            (&mut shift.count.0, &mut shift.bytes.0, &mut shift.rows.0)
+        } else {
+            (&mut shift.count.1, &mut shift.bytes.1, &mut shift.rows.1)
+        };
+        *count += g.slots.len();
+        *bytes = bytes.saturating_add(g.bytes);
+        rows.extend(g.slots.iter().flat_map(|s| &slots[*s].rows));
+    }
+}
+
+fn that_differ(by_what: BTreeMap<String, Shift>) -> Vec<Shift> {
     let mut out: Vec<Shift> = by_what.into_values().filter(|s| s.bytes.0 != s.bytes.1).collect();
     out.sort_by_key(|s| std::cmp::Reverse(s.bytes.0.abs_diff(s.bytes.1)));
+    out
+}
+
+fn at_peaks(left: &Study, right: &Study, peaks: &(Peak, Peak)) -> Vec<Shift> {
+    let mut by_what = BTreeMap::new();
+    for (study, peak, is_left) in [(left, &peaks.0, true), (right, &peaks.1, false)] {
+        for space in &peak.spaces {
+            let place =
+                if space.color == 0 { String::new() } else { format!(" in memory space {}", space.color) };
+            add_groups(&mut by_what, (study, &space.slots), &place, is_left);
+        }
+    }
+    that_differ(by_what)
+}
+
+/// Steps of both sides at which the same is written: the longest chain of matched values whose order is the same on both
+/// sides, by the step at which each begins. Both steps grow from one pair to the next.
+#[must_use]
+pub fn common_steps(left: &Study, right: &Study, matched: &[Match]) -> Vec<(u32, u32)> {
+    let mut pairs: Vec<(u32, u32)> = matched
+        .iter()
+        .filter(|m| !left.rows[m.left].is_tuple)
+        .filter_map(|m| Some((left.rows[m.left].range?.0, right.rows[m.right].range?.0)))
+        .collect();
+    // Of several pairs with one left step at most one fits into a chain: the last ones come first.
+    pairs.sort_unstable_by_key(|(l, r)| (*l, std::cmp::Reverse(*r)));
+    pairs.dedup();
+    // For each length the pair with the smallest right step that ends a chain of that length.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = vec![None; pairs.len()];
+    for (i, pair) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|e| pairs[*e].1 < pair.1);
+        before[i] = length.checked_sub(1).map(|n| ends[n]);
+        match ends.get_mut(length) {
+            Some(end) => *end = i,
+            None => ends.push(i),
+        }
+    }
+    let mut out = Vec::with_capacity(ends.len());
+    let mut at = ends.last().copied();
+    while let Some(i) = at {
+        out.push(pairs[i]);
+        at = before[i];
+    }
+    out.reverse();
     out
 }
 

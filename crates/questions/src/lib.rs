@@ -17,8 +17,8 @@
 //! | would another packing fit, and on which device | [`fits`], [`device_words`] |
 //! | how small could a heap be, and how it is packed then | [`SmallestSearch`], [`repacked`] |
 //! | what differs between XLA's assignment and ours | [`rerun()`] |
-//! | what differs between two of them | [`compare()`] |
-//! | the least program that shows a refused sharing | [`reduce()`] |
+//! | what differs between two of them, at their peaks or at any step | [`compare()`], [`shifts`], [`common_steps`] |
+//! | the least program that shows a refused sharing | [`reduce()`], [`Reducer`] |
 //! | what would help most | [`advise`] |
 //! | what does an edit made by hand come to, and is it sound | [`try_edits`], [`room`] |
 //! | what grows with the square of a sequence's length | [`growing`] |
@@ -51,7 +51,7 @@ mod trying;
 
 pub use asked::{Asking, asking, asking_words, collectives_of, wishes, wishes_words};
 pub use changes::{Advice, Advised, Advisor, Change, Effort, advise, apply, as_edits};
-pub use compare::{By, Comparison, Match, Shift, compare};
+pub use compare::{By, Comparison, Match, Shift, common_steps, compare, shifts};
 pub use constants::{Alike, Captured, Constant, Constants, Content, Reader, constants};
 pub use copies::{Cause, Copy, CopyKind, causes, copies};
 pub use donation::{Argument, Donation, Extra, Output, State, WhyNot, donation};
@@ -63,7 +63,7 @@ pub use notes::{Note, Number, cautions, gap, notes, numbers};
 pub use origin::{Frames, Origin, Phase, origin, without_numbers};
 pub use padding::{Padded, Padding, padding};
 pub use peak::{Group, Owner, Peak, Slot, SpacePeak, Sum, groups, peak, slots_at, sums};
-pub use reduce::{ReduceError, Reduced, reduce};
+pub use reduce::{ReduceError, Reduced, Reducer, reduce};
 pub use rerun::{Moved, Rerun, rerun};
 pub use smallest::{Repacked, Smallest, SmallestSearch, repacked};
 pub use square::{Growing, RepeatedDimension, growing, repeated};

@@ -46,6 +46,7 @@ impl std::fmt::Display for ReduceError {
 impl std::error::Error for ReduceError {}
 
 /// What has to stay as it is.
+#[derive(Debug)]
 struct Question {
     target: Target,
     options: Options,
@@ -71,31 +72,160 @@ pub fn reduce(
     effort: u64,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Reduced, ReduceError> {
-    let start = again(module, &HashSet::new()).map_err(ReduceError::Broken)?;
-    let mut question = Question {
-        target: target.clone(),
-        // Both name values by numbers, which change with each step.
-        options: Options { presets: Vec::new(), must_not_live_out: Vec::new(), ..options.clone() },
-        pair,
-        verdict: Verdict { shares: false, reason: "", detail: "" },
-    };
-    question.verdict = question.ask(&start).ok_or_else(|| {
-        let known = |n: &&ValueName| start.instruction_ids().any(|i| start.name_of(i) == n.instruction);
-        let missing = question.pair.iter().find(|n| !known(n)).unwrap_or(&question.pair[0]);
-        ReduceError::NoValue(missing.to_string())
-    })?;
-    let before = module.instructions.len();
-    let mut search = Search { question: &question, best: start, tried: 0, left: effort, go_on };
-    search.run();
-    let Search { best, tried, .. } = search;
-    Ok(Reduced {
-        text: hlo::print(&best),
-        reason: question.verdict.reason,
-        shares: question.verdict.shares,
-        instructions: (before, best.instructions.len()),
-        tried,
-        module: best,
-    })
+    let mut search = Reducer::new(module, target, options, pair, effort)?;
+    while go_on(search.left()) && search.step() {}
+    Ok(search.found())
+}
+
+/// The search for a small program, trial by trial. Whoever leaves it has the smallest program that was found so far.
+#[derive(Debug)]
+pub struct Reducer {
+    question: Question,
+    best: Module,
+    /// Instructions of the program as it was.
+    before: usize,
+    tried: usize,
+    /// Instructions that may still be looked at.
+    effort: u64,
+    at: At,
+}
+
+/// Where the search is.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    /// Trying one way.
+    Way {
+        /// How many times all ways were gone.
+        round: u32,
+        /// Which, by [`Way::ALL`].
+        way: usize,
+        /// Instructions when this round began.
+        began: usize,
+        /// How much is done at once; `None` before the first trial of this way.
+        size: Option<usize>,
+        /// The first of what may be done that is not tried yet.
+        from: usize,
+    },
+    /// Taking away attributes: which, by [`ATTRIBUTES`].
+    Attributes(usize),
+    /// There is nothing more to try.
+    Done,
+}
+
+/// Times that all ways are gone at most.
+const ROUNDS: u32 = 4;
+
+/// What says where a program comes from and how its fusions were made.
+const ATTRIBUTES: [&[&str]; 3] = [&["metadata"], &["frontend_attributes"], &["backend_config"]];
+
+impl Reducer {
+    /// Begins: `effort` is as for [`reduce`].
+    pub fn new(
+        module: &Module,
+        target: &Target,
+        options: &Options,
+        pair: [ValueName; 2],
+        effort: u64,
+    ) -> Result<Self, ReduceError> {
+        let best = again(module, &HashSet::new()).map_err(ReduceError::Broken)?;
+        let mut question = Question {
+            target: target.clone(),
+            // Both name values by numbers, which change with each step.
+            options: Options { presets: Vec::new(), must_not_live_out: Vec::new(), ..options.clone() },
+            pair,
+            verdict: Verdict { shares: false, reason: "", detail: "" },
+        };
+        question.verdict = question.ask(&best).ok_or_else(|| {
+            let known = |n: &&ValueName| best.instruction_ids().any(|i| best.name_of(i) == n.instruction);
+            let missing = question.pair.iter().find(|n| !known(n)).unwrap_or(&question.pair[0]);
+            ReduceError::NoValue(missing.to_string())
+        })?;
+        let began = best.instructions.len();
+        let at = At::Way { round: 0, way: 0, began, size: None, from: 0 };
+        Ok(Self { question, best, before: module.instructions.len(), tried: 0, effort, at })
+    }
+
+    /// Instructions of the smallest program so far.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.best.instructions.len()
+    }
+
+    /// Tries one more program; `false` once there is none.
+    pub fn step(&mut self) -> bool {
+        match self.at {
+            At::Way { round, way, began, size, from } => self.shrink(round, way, began, size, from),
+            At::Attributes(n) => {
+                let clean = without_attributes(&self.best, ATTRIBUTES[n]);
+                if let Some(clean) = clean.filter(|m| self.shows_it(m)) {
+                    self.best = clean;
+                }
+                self.at = if n + 1 < ATTRIBUTES.len() { At::Attributes(n + 1) } else { At::Done };
+            }
+            At::Done => {}
+        }
+        !matches!(self.at, At::Done)
+    }
+
+    /// The smallest program so far.
+    #[must_use]
+    pub fn found(self) -> Reduced {
+        Reduced {
+            text: hlo::print(&self.best),
+            reason: self.question.verdict.reason,
+            shares: self.question.verdict.shares,
+            instructions: (self.before, self.best.instructions.len()),
+            tried: self.tried,
+            module: self.best,
+        }
+    }
+
+    fn shows_it(&self, module: &Module) -> bool {
+        self.question.ask(module) == Some(self.question.verdict)
+    }
+
+    /// Tries halves, then quarters, and so on, of what may be done: one of them, or goes to the next way.
+    fn shrink(&mut self, round: u32, number: usize, began: usize, size: Option<usize>, from: usize) {
+        let way = Way::ALL[number];
+        let all = self.targets(way);
+        let most = if matches!(way, Way::Hoisted) { all.len().min(1) } else { all.len() };
+        let mut size = size.unwrap_or(most);
+        let mut from = from;
+        if from >= all.len() {
+            (size, from) = (size / 2, 0);
+        }
+        if size == 0 || all.is_empty() {
+            self.at = self.next_way(round, number, began);
+            return;
+        }
+        let cost = self.best.instructions.len() as u64;
+        if self.effort < cost {
+            self.at = At::Attributes(0);
+            return;
+        }
+        self.effort -= cost;
+        self.tried += 1;
+        let smaller = apply(&self.best, way, &all[from..(from + size).min(all.len())]);
+        let is_smaller =
+            |m: &Module| !matches!(way, Way::Hoisted) || m.instructions.len() < self.best.instructions.len();
+        match smaller.filter(|m| is_smaller(m) && self.shows_it(m)) {
+            // What stood behind it has moved up.
+            Some(module) => self.best = module,
+            None => from += size,
+        }
+        self.at = At::Way { round, way: number, began, size: Some(size), from };
+    }
+
+    fn next_way(&self, round: u32, way: usize, began: usize) -> At {
+        let left = self.best.instructions.len();
+        if way + 1 < Way::ALL.len() {
+            At::Way { round, way: way + 1, began, size: None, from: 0 }
+        } else if round + 1 < ROUNDS && left != began {
+            At::Way { round: round + 1, way: 0, began: left, size: None, from: 0 }
+        } else {
+            At::Attributes(0)
+        }
+    }
 }
 
 impl Question {
@@ -123,14 +253,6 @@ impl Question {
     }
 }
 
-struct Search<'a, 'b> {
-    question: &'a Question,
-    best: Module,
-    tried: usize,
-    left: u64,
-    go_on: &'b mut dyn FnMut(usize) -> bool,
-}
-
 /// One way of making a program smaller: what may be done, and how it is done to some of it.
 #[derive(Clone, Copy)]
 enum Way {
@@ -149,61 +271,12 @@ enum Way {
 /// Operands of an output that are tried in its place.
 const MOST_HOISTED: u32 = 8;
 
-impl Search<'_, '_> {
-    fn run(&mut self) {
-        for _ in 0..4 {
-            let before = self.best.instructions.len();
-            for way in [Way::Outputs, Way::Parameters, Way::Hoisted, Way::Constants, Way::Donations] {
-                self.shrink(way);
-            }
-            if self.best.instructions.len() == before || self.left == 0 {
-                break;
-            }
-        }
-        for names in [&["metadata"][..], &["frontend_attributes"], &["backend_config"]] {
-            let clean = without_attributes(&self.best, names);
-            if let Some(clean) = clean.filter(|m| self.question.ask(m) == Some(self.question.verdict)) {
-                self.best = clean;
-            }
-        }
-    }
+impl Way {
+    /// All, in the order in which they are gone.
+    const ALL: [Self; 5] = [Self::Outputs, Self::Parameters, Self::Hoisted, Self::Constants, Self::Donations];
+}
 
-    /// Tries halves, then quarters, and so on, of what may be done.
-    fn shrink(&mut self, way: Way) {
-        let mut size = self.targets(way).len();
-        if matches!(way, Way::Hoisted) {
-            size = size.min(1);
-        }
-        while size > 0 {
-            let mut at = 0;
-            loop {
-                let all = self.targets(way);
-                if at >= all.len() {
-                    break;
-                }
-                let some = &all[at..(at + size).min(all.len())];
-                let cost = self.best.instructions.len() as u64;
-                if self.left < cost || !(self.go_on)(self.best.instructions.len()) {
-                    self.left = 0;
-                    return;
-                }
-                self.left -= cost;
-                self.tried += 1;
-                let smaller = apply(&self.best, way, some);
-                let is_smaller = |m: &Module| {
-                    !matches!(way, Way::Hoisted) || m.instructions.len() < self.best.instructions.len()
-                };
-                match smaller.filter(|m| is_smaller(m) && self.question.ask(m) == Some(self.question.verdict))
-                {
-                    // What stood behind it has moved up.
-                    Some(module) => self.best = module,
-                    None => at += size,
-                }
-            }
-            size /= 2;
-        }
-    }
-
+impl Reducer {
     /// What may be done, as numbers of instructions, outputs or donations.
     fn targets(&self, way: Way) -> Vec<u32> {
         let module = &self.best;

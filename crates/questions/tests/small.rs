@@ -321,6 +321,63 @@ fn renamed_values_are_found_again() {
 }
 
 #[test]
+fn steps_of_two_programs_are_laid_beside_each_other() {
+    let line = |i: usize, of: usize| {
+        format!(
+            "  v{i} = f32[64]{{0}} reverse(v{of}), dimensions={{0}}, metadata={{op_name=\"jit(f)/l{i}/rev\"}}\n"
+        )
+    };
+    let program = |order: &[(usize, usize)]| {
+        let mut lines = String::from("  v0 = f32[64]{0} parameter(0)\n");
+        order.iter().for_each(|(i, of)| lines += &line(*i, *of));
+        entry("", &format!("{lines}  ROOT r = f32[] custom-call(v1, v2, v3), custom_call_target=\"sum\""))
+    };
+    // The right one has two instructions more, and v3 before v2.
+    let (left, right) =
+        (program(&[(1, 0), (2, 0), (3, 0)]), program(&[(1, 0), (8, 0), (9, 0), (3, 0), (2, 0)]));
+    let c = compare(&left, &right);
+    let steps = questions::common_steps(&left, &right, &c.matched);
+    // Of the two that changed places one is in the chain.
+    assert!(
+        steps == [(0, 0), (1, 1), (2, 5), (4, 6)] || steps == [(0, 0), (1, 1), (3, 4), (4, 6)],
+        "{steps:?}"
+    );
+    assert!(c.appeared.len() == 2 && c.vanished.is_empty());
+}
+
+#[test]
+fn what_makes_the_difference_at_any_step() {
+    let wide = |n: u32| {
+        entry(
+            "",
+            &format!(
+                "  x = f32[64]{{0}} parameter(0)
+  a = f32[{n}]{{0}} custom-call(x), custom_call_target=\"a\", metadata={{op_name=\"jit(f)/a/make\"}}
+  b = f32[64]{{0}} custom-call(a), custom_call_target=\"b\", metadata={{op_name=\"jit(f)/b/use\"}}
+  ROOT r = f32[] custom-call(b), custom_call_target=\"sum\""
+            ),
+        )
+    };
+    let (left, right) = (wide(1024), wide(2048));
+    let slots = |s: &Study, step| questions::slots_at(s, 0, step);
+    let at = |step| {
+        let (l, r) = (slots(&left, step), slots(&right, step));
+        questions::shifts((&left, &l), (&right, &r))
+    };
+    let found = at(1);
+    assert_eq!(found.iter().map(|s| s.bytes).collect::<Vec<_>>(), [(0, 8192), (4096, 0)]);
+    assert!(found[0].rows.0.is_empty() && right.rows[found[0].rows.1[0]].name.to_string() == "a");
+    // Before anything is written there is nothing.
+    assert!(at(0).is_empty());
+    let c = compare(&left, &right);
+    assert_eq!(c.at_peak.len(), 2);
+    // The value after it is pushed on, or stays: what is told moved does stand elsewhere.
+    for m in c.moved.iter().map(|i| &c.matched[*i]) {
+        assert_ne!(left.rows[m.left].offset, right.rows[m.right].offset);
+    }
+}
+
+#[test]
 fn a_limit_that_no_packing_can_keep() {
     let s = entry(
         "",

@@ -25,6 +25,7 @@ mod written;
 
 pub use curve::curve;
 pub use data::files;
+pub use markup::escaped;
 pub use shell::{ShellError, check, version};
 pub use text::{cut, cut_line};
 pub use words::{Told, constants, donation, headline, out_of_memory, owner, percent, size_words, space_name};

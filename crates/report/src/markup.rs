@@ -10,7 +10,8 @@ fn is_hidden(c: char) -> bool {
 }
 
 /// Text for content or for an attribute in double quotes. Hidden characters are shown by their numbers.
-pub(crate) fn escaped(text: &str) -> String {
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,11 +1,12 @@
 //! The module that is chosen: what it comes to, its map, and the panes.
 
+use super::comparing::ComparePane;
 use super::details::DetailPane;
 use super::heap_map::HeapMap;
 use super::opening::Notes;
 use super::panes::{AskPane, DecisionPane, SlabPane};
 use super::state::{Lab, Tab};
-use super::taking::{ComparePane, TakePane};
+use super::taking::TakePane;
 use super::text_pane::TextPane;
 use super::trying::TryPane;
 use super::values::ValuesPane;

@@ -115,7 +115,8 @@ fn colour(style: &web_sys::CssStyleDeclaration, name: &str) -> [u8; 3] {
     [(hex >> 16) as u8, (hex >> 8) as u8, hex as u8]
 }
 
-fn palette() -> Option<(Palette, [u8; 3])> {
+/// The page's colours for pixels, and what is behind them.
+pub(super) fn palette() -> Option<(Palette, [u8; 3])> {
     let root = document().document_element()?;
     let style = window().get_computed_style(&root).ok()??;
     let hue = |line: &str| std::array::from_fn(|i| colour(&style, &format!("--hue-{i}{line}")));
@@ -131,7 +132,8 @@ fn palette() -> Option<(Palette, [u8; 3])> {
     Some((palette, colour(&style, "--card")))
 }
 
-fn put(canvas: &HtmlCanvasElement, frame: &Frame) {
+/// Puts pixels on a canvas.
+pub(super) fn put(canvas: &HtmlCanvasElement, frame: &Frame) {
     if frame.width == 0 || frame.height == 0 {
         return;
     }
@@ -150,7 +152,8 @@ fn put(canvas: &HtmlCanvasElement, frame: &Frame) {
     }
 }
 
-fn scale() -> f64 {
+/// Pixels of a canvas for each of the page's.
+pub(super) fn scale() -> f64 {
     window().device_pixel_ratio().clamp(1.0, 2.0)
 }
 
@@ -771,11 +774,13 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         let (from, to) = (at(total).clamp(0.0, 100.0), at(packer as f64).clamp(0.0, 100.0));
         let saved = (packer as f64 - total).max(0.0) as u64;
         let bound = at(least);
+        // Labels stand above their lines, unless there is no room; that of the bound above the other one if both are near.
+        let is_close = (0.0..7.0).contains(&(from - bound)) && to > from;
         view! {
             {(to > from)
                 .then(|| {
                     view! {
-                        <div class="saved" style:top=format!("{from}%") style:height=format!("{}%", to - from)>
+                        <div class="saved" class:high={ from < 8.0 } style:top=format!("{from}%") style:height=format!("{}%", to - from)>
                             <span>{format!("{} less than the packer takes", both(saved))}</span>
                         </div>
                     }
@@ -784,7 +789,12 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
                 .contains(&bound)
                 .then(|| {
                     view! {
-                        <div class="bound" class:near=move || { bound > 90.0 } style:top=format!("{bound}%")>
+                        <div
+                            class="bound"
+                            class:high={ bound < 8.0 }
+                            class:close={ is_close && bound > 16.0 }
+                            style:top=format!("{bound}%")
+                        >
                             <span>{format!("no packing is below {}", both(least as u64))}</span>
                         </div>
                     }
@@ -895,7 +905,9 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
                     {move || {
                         ticks()
                             .into_iter()
-                            .map(|(t, x)| view! { <span style:left=format!("{x}%")>{t}</span> })
+                            .map(|(t, x)| {
+                                view! { <span class:last={ x > 90.0 } style:left=format!("{x}%")>{t}</span> }
+                            })
                             .collect_view()
                     }}
                 </div>

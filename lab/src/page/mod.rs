@@ -1,6 +1,7 @@
 //! The page: opening, the list of modules, and the module that is chosen with its linked views.
 
 mod bench;
+mod comparing;
 mod details;
 pub mod given;
 mod heap_map;

@@ -75,19 +75,23 @@ pub fn Opening(lab: Lab, is_report: bool) -> impl IntoView {
             }
         });
     };
-    let try_sample = move |_| open_sample(chosen_sample.get_untracked(), None, Kept::default());
+    let try_sample = move |_| {
+        lab.awaited_beside.set_value(None);
+        open_sample(chosen_sample.get_untracked(), None, Kept::default());
+    };
     let go = move |hash: String| match Address::parse(&hash) {
-        Some(Address { open: Open::Sample { name, module }, kept }) => {
+        Some(Address { open: Open::Sample { name, module }, kept, beside }) => {
+            lab.awaited_beside.set_value(beside);
             if SAMPLES.iter().any(|(file, _)| *file == name) {
                 chosen_sample.set(name.clone());
             }
             open_sample(name, module, kept);
         }
-        Some(Address { open: Open::Text(text), kept }) => {
+        Some(Address { open: Open::Text(text), kept, .. }) => {
             lab.awaited.set_value((None, kept));
             lab.open_all(&JsValue::UNDEFINED, Some(text), Origin::Own);
         }
-        Some(Address { open: Open::Own, kept }) => {
+        Some(Address { open: Open::Own, kept, .. }) => {
             let is_open = lab
                 .chosen
                 .with_untracked(|c| c.as_ref().is_some_and(|c| c.line.name == kept.of && c.can_try));

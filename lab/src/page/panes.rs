@@ -334,19 +334,19 @@ pub fn AskPane(lab: Lab) -> impl IntoView {
         lab.link.ask(Ask::Pair { a: a(), b: b() }, take);
     };
     let reduce = move |_| {
-        lab.link.progress.set(Some(crate::talk::Progress {
-            stage: "Making the module smaller".to_owned(),
-            ..crate::talk::Progress::default()
-        }));
-        lab.link.ask(Ask::Reduce { a: a(), b: b() }, move |said| match said {
-            Answer::File { name, text } => {
-                browser::download(&name, &text, "text/plain");
+        lab.reduce(a(), b(), move |said| match said {
+            Answer::Reduced { text, before, after } => {
+                let name = "reduced.txt";
+                browser::download(name, &text, "text/plain");
+                let line = format!(
+                    "{} of {} instructions are left, in which the two still share, or do not, for the same reason: for a bug report.",
+                    grouped(after),
+                    grouped(before)
+                );
+                lab.announced.set(line.clone());
                 answer.set(Some(Ok(Words {
                     title: format!("{name} is saved"),
-                    lines: vec![format!(
-                        "A module of {} lines in which the two still share, or do not, for the same reason: for a bug report.",
-                        text.lines().count()
-                    )],
+                    lines: vec![line],
                     table: Vec::new(),
                 })));
             }
@@ -379,7 +379,12 @@ pub fn AskPane(lab: Lab) -> impl IntoView {
                 />
             </span>
             <button type="submit">"Ask"</button>
-            <button type="button" id="reduce" on:click=reduce>
+            <button
+                type="button"
+                id="reduce"
+                disabled=move || lab.searching.get().is_some()
+                on:click=reduce
+            >
                 "Save a small module that shows it"
             </button>
         </form>

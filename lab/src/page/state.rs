@@ -3,8 +3,8 @@
 use crate::address::{Address, Kept, Open};
 use crate::link::Link;
 use crate::talk::{
-    Answer, Ask, Chosen, Detail, Edit, Filter, Group, Hands, MapData, ModuleLine, Opened, Repacked, Sort,
-    Source, SourceLine, Trial, Tried,
+    Answer, Ask, Beside, Chosen, Detail, Edit, Filter, Group, Hands, MapData, ModuleLine, Opened, Repacked,
+    Sort, Source, SourceLine, Trial, Tried,
 };
 use browser::Palette;
 use js_sys::Array;
@@ -153,8 +153,12 @@ pub struct Lab {
     pub advice: RwSignal<Option<Arc<Advised>>>,
     /// What can be tried with the value that is selected.
     pub hands: RwSignal<Option<Arc<Hands>>>,
+    /// With what the module is compared, and how that is looked at; `None` before it is.
+    pub beside: RwSignal<Option<Beside>>,
     /// The module and the changes that an address or a file asks for, once that is open.
     pub awaited: StoredValue<(Option<u32>, Kept)>,
+    /// The comparison that an address asks for, once the module is read.
+    pub awaited_beside: StoredValue<Option<Beside>>,
     /// The hash that the page wrote last.
     pub hash: StoredValue<String>,
     /// What can be ended without loss is being done; set to `false` once it was asked to end.
@@ -199,7 +203,9 @@ impl Lab {
             packing: RwSignal::new(None),
             advice: RwSignal::new(None),
             hands: RwSignal::new(None),
+            beside: RwSignal::new(None),
             awaited: StoredValue::new((None, Kept::default())),
+            awaited_beside: StoredValue::new(None),
             hash: StoredValue::new(String::new()),
             searching: RwSignal::new(None),
             keep: RwSignal::new(false),
@@ -230,6 +236,7 @@ impl Lab {
         self.fitting.set(None);
         self.problem.set(None);
         self.advice.set(None);
+        self.beside.set(None);
         self.forget_trials();
     }
 
@@ -431,8 +438,22 @@ impl Lab {
         });
     }
 
-    /// Keeps what is tried in the address, as far as it has room: of a sample, and of a reader's own module the changes
-    /// alone. A module of his own goes into an address only when he asks for a link.
+    /// Searches for a small module that still shows why two values do or do not share, until there is no smaller one, or
+    /// [`Lab::cancel`] ends it with what it has found.
+    pub fn reduce(self, a: String, b: String, then: impl FnOnce(Answer) + 'static) {
+        self.link.progress.set(Some(crate::talk::Progress {
+            stage: "Making the module smaller".to_owned(),
+            ..crate::talk::Progress::default()
+        }));
+        self.searching.set(Some(true));
+        self.link.ask(Ask::Reduce { a, b }, move |answer| {
+            self.searching.set(None);
+            then(answer);
+        });
+    }
+
+    /// Keeps what is tried, and with what the module is compared, in the address, as far as it has room: of a sample, and of
+    /// a reader's own module the changes alone. A module of his own goes into an address only when he asks for a link.
     fn keep_address(self) {
         Effect::new(move |_| {
             let trial = self.trial();
@@ -445,7 +466,7 @@ impl Lab {
                 None => Open::Own,
             };
             let kept = if trial.edits.is_empty() { Kept::default() } else { Kept { of, edits: trial.edits } };
-            let hash = (Address { open, kept }).to_hash().unwrap_or_default();
+            let hash = (Address { open, kept, beside: self.beside.get() }).to_hash().unwrap_or_default();
             self.write_hash(&hash);
         });
     }
@@ -476,6 +497,7 @@ impl Lab {
         }
         self.searching.set(None);
         self.awaited.set_value((None, Kept::default()));
+        self.awaited_beside.set_value(None);
         if self.link.is_opening() {
             self.link.stop_opening();
             self.announced.set("Cancelled; what was open still is".to_owned());
@@ -543,6 +565,9 @@ impl Lab {
 
     /// Opens files, beside those that are open if the reader wants that.
     pub fn open_all(self, files: &JsValue, text: Option<String>, origin: Origin) {
+        if !matches!(origin, Origin::Sample(_)) {
+            self.awaited_beside.set_value(None);
+        }
         let keeps = self.keep.get_untracked();
         let mut all = Array::new();
         if keeps {
@@ -658,6 +683,7 @@ impl Lab {
                 self.map.set(None);
                 self.fitting.set(None);
                 self.advice.set(None);
+                self.beside.set(None);
                 self.forget_trials();
                 let first = chosen.sources.first().cloned();
                 self.announced.set(chosen.headline.first().cloned().unwrap_or_default());
@@ -665,10 +691,18 @@ impl Lab {
                 self.when.set(When::Peak);
                 self.within.set(None);
                 self.line.set(None);
-                self.tab.set(tab);
                 self.source.set(first.as_ref().map_or(Source::Dump, |s| s.source));
                 self.step.set(first.as_ref().map_or(0, |s| s.peak.1));
                 let (name, can_try) = (chosen.line.name.clone(), chosen.can_try);
+                let asked = self.awaited_beside.try_update_value(Option::take).flatten();
+                let is_other = |b: &Beside| {
+                    let all = |o: &Opened| o.modules.iter().any(|m| m.module == b.module);
+                    b.module != chosen.line.module
+                        && self.opened.with_untracked(|o| o.as_deref().is_some_and(all))
+                };
+                let asked = asked.filter(is_other);
+                self.tab.set(if asked.is_some() { Tab::Compare } else { tab });
+                self.beside.set(asked);
                 self.chosen.set(Some(Arc::from(chosen)));
                 if first.is_some() {
                     self.draw();
@@ -687,7 +721,9 @@ impl Lab {
                     self.awaited.set_value((None, Kept::default()));
                     // That they wait for their module is no longer true.
                     self.problem.set(None);
-                    self.tab.set(Tab::Try);
+                    if asked.is_none() {
+                        self.tab.set(Tab::Try);
+                    }
                     self.try_all(Trial { edits: kept.edits });
                 }
             }

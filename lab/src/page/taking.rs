@@ -1,11 +1,9 @@
-//! What can be taken away, and two dumps side by side.
+//! What can be taken away.
 
 use super::given::shell;
-use super::opening::Picker;
-use super::panes::InWords;
 use super::state::Lab;
 use crate::export::FILES;
-use crate::talk::{Answer, Ask, Words};
+use crate::talk::{Answer, Ask};
 use browser::{copy, download, download_blob};
 use leptos::prelude::*;
 use wasm_bindgen::closure::Closure;
@@ -146,78 +144,4 @@ pub fn TakePane(lab: Lab) -> impl IntoView {
         </ul>
         <p role="status" class="small">{move || said.get()}</p>
     }
-}
-
-/// The pane of comparison.
-#[component]
-pub fn ComparePane(lab: Lab) -> impl IntoView {
-    let own = lab.chosen.with_untracked(|c| c.as_ref().map(|c| c.line.module));
-    let others: Vec<(u32, String)> = lab.opened.with_untracked(|o| {
-        o.iter()
-            .flat_map(|o| &o.modules)
-            .filter(|m| Some(m.module) != own)
-            .map(|m| {
-                let parts = [m.id.as_str(), m.name.as_str(), m.backend.as_str(), m.folder.as_str()];
-                (m.module, parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join(" "))
-            })
-            .collect()
-    });
-    let answer = RwSignal::new(None::<Result<Vec<Words>, String>>);
-    let with = RwSignal::new(others.first().map(|o| o.0));
-    let ask = move |e: leptos::ev::SubmitEvent| {
-        e.prevent_default();
-        let Some(module) = with.get_untracked() else { return };
-        lab.link.ask(Ask::Compare { source: lab.source.get_untracked(), module }, move |said| match said {
-            Answer::Sections(words) => {
-                lab.announced.set(words.iter().flat_map(|w| &w.lines).next().cloned().unwrap_or_default());
-                answer.set(Some(Ok(words)));
-            }
-            Answer::Failed(why) => answer.set(Some(Err(why))),
-            _ => {}
-        });
-    };
-    let beside = move || {
-        view! {
-            <div class="ways">
-                <Picker lab id="beside-files" folder=false beside=true words="Open files beside it" />
-                <Picker lab id="beside-folder" folder=true beside=true words="Open a folder beside it" />
-            </div>
-        }
-    };
-    if others.is_empty() {
-        return view! {
-            <p>"Two dumps are compared on the same axes: before and after, two versions, two backends. Open the other one beside this one, or drop both folders together."</p>
-            {beside()}
-        }
-        .into_any();
-    }
-    view! {
-        <form class="filters" id="compare" aria-label="Compare" on:submit=ask>
-            <span class="field">
-                <label for="other">"Compare with"</label>
-                <select id="other" on:change=move |e| with.set(event_target_value(&e).parse().ok())>
-                    {others
-                        .into_iter()
-                        .map(|(module, name)| view! { <option value=module.to_string()>{name}</option> })
-                        .collect_view()}
-                </select>
-            </span>
-            <button type="submit">"Compare"</button>
-        </form>
-        <details class="beside">
-            <summary>"Compare with something else"</summary>
-            {beside()}
-        </details>
-        <div id="comparison">
-            {move || {
-                answer
-                    .get()
-                    .map(|a| match a {
-                        Ok(all) => all.into_iter().map(|words| view! { <InWords words /> }).collect_view().into_any(),
-                        Err(why) => view! { <p class="problem" role="alert">{why}</p> }.into_any(),
-                    })
-            }}
-        </div>
-    }
-    .into_any()
 }

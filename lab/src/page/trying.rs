@@ -559,7 +559,11 @@ fn Keep(lab: Lab) -> impl IntoView {
         said.set(String::new());
     });
     let link = move |_| {
-        let ask = Ask::Link { sample: lab.sample.get_untracked(), trial: lab.trial_now() };
+        let ask = Ask::Link {
+            sample: lab.sample.get_untracked(),
+            trial: lab.trial_now(),
+            beside: lab.beside.get_untracked(),
+        };
         lab.link.ask(ask, move |answer| match answer {
             Answer::Link { hash: Some(hash), .. } => {
                 let location = window().location();

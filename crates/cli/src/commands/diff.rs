@@ -86,8 +86,11 @@ const MOST: usize = 15;
 
 fn by_origin(left: &Study, right: &Study, is_json: bool) -> Result<Answer, Failure> {
     let c = compare(left, right);
-    let is_same =
-        c.changed.is_empty() && c.vanished.is_empty() && c.appeared.is_empty() && c.peaks.0 == c.peaks.1;
+    let is_same = c.changed.is_empty()
+        && c.moved.is_empty()
+        && c.vanished.is_empty()
+        && c.appeared.is_empty()
+        && c.peaks.0 == c.peaks.1;
     if is_json {
         say(&format!("{}\n", comparison_in_json(left, right, &c, is_same)))?;
     } else {
@@ -180,6 +183,14 @@ fn comparison_in_words(left: &Study, right: &Study, c: &Comparison, is_same: boo
             bytes(b.size)
         );
     }
+    if !c.moved.is_empty() {
+        _ = writeln!(out, "{} moved to another offset:", c.moved.len());
+        for m in c.moved.iter().take(MOST).map(|i| &c.matched[*i]) {
+            let (a, b) = (&left.rows[m.left], &right.rows[m.right]);
+            let owner = left.slab(a).role.name();
+            _ = writeln!(out, "  {} {owner} {}: {} -> {}", a.name, bytes(a.size), a.offset, b.offset);
+        }
+    }
     for (what, study, rows) in [("vanished", left, &c.vanished), ("appeared", right, &c.appeared)] {
         if rows.is_empty() {
             continue;
@@ -229,6 +240,12 @@ fn comparison_in_json(left: &Study, right: &Study, c: &Comparison, is_same: bool
             })
         })
         .collect();
+    let moved: Vec<Value> = c
+        .moved
+        .iter()
+        .map(|i| &c.matched[*i])
+        .map(|m| json!({"left": row_in_json(left, &left.rows[m.left]), "right": row_in_json(right, &right.rows[m.right])}))
+        .collect();
     let rows = |study: &Study, rows: &[usize]| -> Vec<Value> {
         rows.iter().map(|i| row_in_json(study, &study.rows[*i])).collect()
     };
@@ -251,6 +268,7 @@ fn comparison_in_json(left: &Study, right: &Study, c: &Comparison, is_same: bool
             "scope": c.matched.iter().filter(|m| m.by == By::Scope).count(),
         },
         "changed": changed,
+        "moved": moved,
         "vanished": rows(left, &c.vanished),
         "appeared": rows(right, &c.appeared),
         "copies": c.copies.map(|(a, b)| json!({"left": {"count": a.0, "bytes": a.1}, "right": {"count": b.0, "bytes": b.1}})),
