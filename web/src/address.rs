@@ -6,6 +6,10 @@
 /// The figure that links of the first version are about.
 pub const FIRST_FIGURE: &str = "drag";
 
+/// Entries that are no figure's: how the page is shown. `lesson=new.3` is the third step of a lesson, `present=drag` one
+/// figure alone, large; within a lesson that is `present=1`.
+pub const MODES: [&str; 2] = ["lesson", "present"];
+
 /// What an address says. States are kept as they were written: a figure that sleeps has not read its own yet.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Address {
@@ -56,7 +60,12 @@ impl Address {
         format!("#v2/{}/{}", self.anchor, states.join("&"))
     }
 
-    /// The state of a figure, as it was written.
+    /// The entries that say how the page is shown.
+    pub fn modes(&self) -> Vec<(String, String)> {
+        self.figures.iter().filter(|(id, _)| MODES.contains(&id.as_str())).cloned().collect()
+    }
+
+    /// The state of a figure, as it was written; also what a mode says.
     pub fn state_of(&self, figure: &str) -> Option<&str> {
         self.figures.iter().find(|(id, _)| id == figure).map(|(_, state)| state.as_str())
     }

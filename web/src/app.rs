@@ -1,7 +1,7 @@
 //! The page around the chapters: title, introduction, contents, theme.
 
 use crate::book::{Book, use_book};
-use crate::chapters::CHAPTERS;
+use crate::chapters::{CHAPTERS, LESSONS, MADE};
 use crate::figure::watch;
 use crate::parts::{Parts, Progress, Slot};
 use crate::views::plot::Hatch;
@@ -22,6 +22,12 @@ pub fn App() -> impl IntoView {
     let parts = book.parts;
     // The first chapter is part of the program, and drawn before anything else is fetched.
     parts.slots().first().copied().into_iter().for_each(|first| parts.fetch(first));
+    // A lesson that an address names is wanted at once.
+    Effect::new(move |_| {
+        if book.modes.with(|m| !m.is_empty()) {
+            parts.fetch_for(LESSONS.slug);
+        }
+    });
     let drawn = RwSignal::new(false);
     Effect::new(move |_| {
         request_animation_frame(move || {
@@ -40,6 +46,7 @@ pub fn App() -> impl IntoView {
         <header class="masthead">
             <p class="brand">"Bufferscope"</p>
             <h1>"How every value gets an address"</h1>
+            <a class="other-page" href="#lessons">"Lessons"</a>
             <a class="other-page" href="lab.html">"Open your own dump: the lab"</a>
             <ThemeToggle palette />
         </header>
@@ -56,13 +63,13 @@ pub fn App() -> impl IntoView {
                 </nav>
             </details>
             <main id="text" tabindex="-1" aria-busy=move || (!parts.are_there()).to_string()>
+                {move || book.desk.get().map(|desk| desk())}
                 <Introduction />
                 {parts
                     .slots()
                     .into_iter()
                     .map(|entry| view! { <ChapterSection entry parts reading /> })
                     .collect_view()}
-                <Made />
             </main>
         </div>
         <footer>
@@ -82,12 +89,13 @@ fn ContentsList(reading: RwSignal<Option<&'static str>>) -> impl IntoView {
         <ol>
             {CHAPTERS
                 .iter()
+                .chain([&LESSONS, &MADE])
                 .map(|c| {
                     let current = move || (reading.get() == Some(c.slug)).then_some("true");
                     view! {
                         <li>
                             <a href=format!("#{}", c.slug) aria-current=current>
-                                <span class="n">{c.number}</span>
+                                <span class="n">{(c.number > 0).then_some(c.number)}</span>
                                 {c.title}
                             </a>
                         </li>
@@ -144,7 +152,8 @@ fn ChapterSection(entry: Slot, parts: Parts, reading: RwSignal<Option<&'static s
     let (title_id, labelled) = (format!("{}-title", chapter.slug), format!("{}-title", chapter.slug));
     view! {
         <section class="chapter" id=chapter.slug tabindex="-1" node_ref=node aria-labelledby=labelled>
-            <p class="chapter-number">{format!("Chapter {}", chapter.number)}</p>
+            {(chapter.number > 0)
+                .then(|| view! { <p class="chapter-number">{format!("Chapter {}", chapter.number)}</p> })}
             <h2 id=title_id>{chapter.title}</h2>
             <p class="question">{chapter.question}</p>
             {content}
@@ -160,39 +169,6 @@ fn Introduction() -> impl IntoView {
                 "When XLA compiles a program it decides, before anything runs, at which address every intermediate "
                 "value will stand. That is " <dfn>"buffer assignment"</dfn> ", and it decides how much memory the "
                 "program needs. This page runs the same rules on real programs, and lets you pull at them."
-            </p>
-        </section>
-    }
-}
-
-#[component]
-fn Made() -> impl IntoView {
-    view! {
-        <section class="limits" id="how-this-was-made" tabindex="-1" aria-labelledby="how-this-was-made-title">
-            <h2 id="how-this-was-made-title">"How this was made, and how far it holds"</h2>
-            <p>
-                "Every figure runs one engine, in Rust, compiled to WebAssembly; none has rules of its own. The engine was "
-                "written from documents and from what XLA writes when it runs, never from its source. Its judge is XLA itself: "
-                "some three hundred programs were compiled for CPU and for an H100 with jaxlib 0.10.2, and for TPU v3, v5e and "
-                "v6e with libtpu 0.0.52, and the engine has to give the same four files (chapter 13), byte for byte, and on CPU "
-                "and GPU the same decisions in the same order. The large programs in the figures are such programs, as "
-                "compiled; small ones that were written to make a point show their text."
-            </p>
-            <p>
-                "What is not compared: the order in which the readers of a value are listed, and on TPU what memory space "
-                "assignment did before, which is taken from XLA's own file. HLO text does not hold XLA's internal orders; where "
-                "they matter, places can differ from XLA's by a swap of equals. A dragged range is an experiment: the rules of "
-                "the packing are the real ones, but no compiler would give this program that range. And other versions of XLA "
-                "may decide otherwise: each rule says on which one it was verified."
-            </p>
-            <p>
-                "To check it yourself, compile a program of your own with "
-                <span class="code">
-                    "XLA_FLAGS=\"--xla_dump_to=dump --xla_dump_hlo_as_text --xla_dump_buffer_assignment_analysis\""
-                </span>
-                " and drop the module and its four files on the figure of chapter 13: they are compared line by line. "
-                <a href="rules.html">"All rules, by section"</a>
-                "."
             </p>
         </section>
     }

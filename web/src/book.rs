@@ -1,6 +1,6 @@
 //! What all figures of the page share: the address, the modules that were read, and which figure was touched last.
 
-use crate::address::Address;
+use crate::address::{Address, MODES};
 use crate::chapters::CHAPTERS;
 use crate::engine::{self, Opened, Problem};
 use crate::modules::{FIRST_ID, FIRST_TEXT, shipped};
@@ -38,19 +38,39 @@ pub struct Book {
     pub parts: Parts,
     /// What is to be shown as soon as its chapter is there.
     wanted: StoredValue<Option<String>>,
+    /// States that figures begin with in a lesson, in place of their own.
+    first: StoredValue<BTreeMap<String, State>>,
+    /// How the page is shown when it is not shown as a whole: see [`MODES`].
+    pub modes: RwSignal<Vec<(String, String)>>,
+    /// How many figures there are.
+    pub arrived: RwSignal<usize>,
+    /// What the chapters' predictions and puzzles have come to, by id: right or solved.
+    pub results: RwSignal<BTreeMap<&'static str, bool>>,
+    /// What stands above the chapters; it comes with the lessons.
+    pub desk: RwSignal<Option<fn() -> AnyView>>,
+    /// Takes a figure's state into the lesson that is being made, while one is.
+    pub collect: RwSignal<Option<Callback<(String, String)>>>,
 }
 
 impl Book {
     /// Reads the address and follows it from then on.
     pub fn open() -> Self {
+        let address = Address::parse(&hash()).unwrap_or_default();
+        let modes = address.modes();
         let this = Self {
-            address: StoredValue::new(Address::parse(&hash()).unwrap_or_default()),
+            address: StoredValue::new(address),
             figures: StoredValue::new(BTreeMap::new()),
             texts: StoredValue::new(HashMap::from([(FIRST_ID.to_owned(), Arc::from(FIRST_TEXT))])),
             opened: StoredValue::new(HashMap::new()),
             last: StoredValue::new(None),
             parts: Parts::new(),
             wanted: StoredValue::new(None),
+            first: StoredValue::new(BTreeMap::new()),
+            modes: RwSignal::new(modes),
+            arrived: RwSignal::new(0),
+            results: RwSignal::new(BTreeMap::new()),
+            desk: RwSignal::new(None),
+            collect: RwSignal::new(None),
         };
         let back = window_event_listener(leptos::ev::popstate, move |_| this.follow());
         let keys = window_event_listener(leptos::ev::keydown, move |e| this.key(&e));
@@ -76,6 +96,60 @@ impl Book {
             figure.id
         );
         self.figures.update_value(|f| _ = f.insert(figure.id, figure));
+        self.arrived.update(|n| *n += 1);
+    }
+
+    /// A figure of the page, once its chapter is there.
+    pub fn figure(self, id: &str) -> Option<Workbench> {
+        self.figures.with_value(|f| f.get(id).copied())
+    }
+
+    /// What an entry of [`MODES`] says.
+    pub fn mode(self, name: &str) -> Option<String> {
+        self.modes.with(|m| m.iter().find(|(mode, _)| mode == name).map(|(_, value)| value.clone()))
+    }
+
+    /// Shows the page in another way, with an entry of the history.
+    pub fn set_modes(self, modes: Vec<(String, String)>, anchor: &str) {
+        self.modes.set(modes);
+        self.push(anchor, true);
+    }
+
+    /// Shows one figure alone, large.
+    pub fn present(self, id: &str) {
+        let mut modes = self.modes.get_untracked();
+        modes.retain(|(mode, _)| mode != "present");
+        let in_lesson = !modes.is_empty();
+        modes.push(("present".to_owned(), if in_lesson { "1".to_owned() } else { id.to_owned() }));
+        self.set_modes(modes, id);
+    }
+
+    /// The state that a figure begins with at this place of a lesson, if that is not its own.
+    pub fn first_of(self, id: &str) -> Option<State> {
+        self.first.with_value(|f| f.get(id).cloned())
+    }
+
+    /// From now on a figure begins with that state, or again with its own. It goes to `now`, or else to where the address
+    /// has it.
+    pub fn begin(self, id: &str, first: Option<State>, now: Option<State>) {
+        self.first.update_value(|f| {
+            _ = match &first {
+                Some(state) => f.insert(id.to_owned(), state.clone()),
+                None => f.remove(id),
+            };
+        });
+        match self.figure(id) {
+            Some(figure) => figure.begin(first, now),
+            // It takes what the address says when it comes.
+            None => self.address.update_value(|a| {
+                if let Some(now) = now {
+                    a.figures.retain(|(other, _)| other != id);
+                    if Some(&now) != first.as_ref() {
+                        a.figures.push((id.to_owned(), now.encode()));
+                    }
+                }
+            }),
+        }
     }
 
     /// Notes that a figure is what the reader is at: keys for undo go to it.
@@ -95,12 +169,13 @@ impl Book {
         });
         // Figures of chapters that are still to come keep what the address says of them.
         if !untrack(|| self.parts.are_there()) {
-            let known = |id: &str| self.figures.with_value(|f| f.contains_key(id));
+            let known = |id: &str| MODES.contains(&id) || self.figures.with_value(|f| f.contains_key(id));
             self.address.with_value(|a| {
                 figures.extend(a.figures.iter().filter(|(id, _)| !known(id)).cloned());
             });
             figures.arrange();
         }
+        figures.extend(self.modes.get_untracked());
         let address = Address { anchor: anchor.to_owned(), figures };
         let to = address.to_hash();
         self.address.set_value(address);
@@ -127,8 +202,18 @@ impl Book {
     fn follow(self) {
         let Some(address) = Address::parse(&hash()) else { return };
         let anchor = address.anchor.clone();
+        let modes = address.modes();
         self.address.set_value(address);
-        let mut changed = false;
+        let mut changed = self.modes.with_untracked(|now| *now != modes);
+        if changed {
+            let whole = modes.is_empty();
+            self.modes.set(modes);
+            // The page is whole again with the next frame.
+            if whole {
+                let anchor = anchor.clone();
+                request_animation_frame(move || self.show(&anchor));
+            }
+        }
         for figure in self.figures.with_value(|f| f.values().copied().collect::<Vec<_>>()) {
             changed |= figure.follow_address();
         }
@@ -141,7 +226,8 @@ impl Book {
     pub fn show_anchor(self) {
         let anchor = self.address.with_value(|a| a.anchor.clone());
         // A reload comes back to where the reader was by itself.
-        if !anchor.is_empty() && window().scroll_y().unwrap_or_default() < 1.0 {
+        let whole = self.modes.with_untracked(Vec::is_empty);
+        if whole && !anchor.is_empty() && window().scroll_y().unwrap_or_default() < 1.0 {
             self.show(&anchor);
         }
     }
@@ -177,7 +263,8 @@ impl Book {
 
     /// A link within the page keeps the figures' states in the address.
     fn link(self, e: &MouseEvent) {
-        if e.button() != 0 || e.ctrl_key() || e.meta_key() || e.shift_key() || e.alt_key() {
+        let is_plain = e.button() == 0 && !(e.ctrl_key() || e.meta_key() || e.shift_key() || e.alt_key());
+        if !is_plain || e.default_prevented() {
             return;
         }
         let target = e.target().and_then(|t| t.dyn_into::<Element>().ok());
@@ -188,6 +275,12 @@ impl Book {
             return;
         }
         e.prevent_default();
+        // A link to a place of the page leaves a lesson; the place is there with the next frame.
+        if anchor != "text" && self.modes.with_untracked(|m| !m.is_empty()) {
+            self.set_modes(Vec::new(), anchor);
+            let anchor = anchor.to_owned();
+            return request_animation_frame(move || self.show(&anchor));
+        }
         self.push(anchor, true);
         self.show(anchor);
     }
@@ -204,8 +297,10 @@ impl Book {
             return;
         };
         let command = e.ctrl_key() || e.meta_key();
+        // Where one figure is shown alone, this key leads back to the page.
+        let alone = untrack(|| self.mode("present")).is_some();
         match e.key().as_str() {
-            "Escape" => figure.select(None),
+            "Escape" if !alone => figure.select(None),
             "z" | "Z" if command && e.shift_key() => figure.redo(),
             "z" if command => figure.undo(),
             "y" if command => figure.redo(),

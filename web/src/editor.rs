@@ -1,5 +1,6 @@
 //! The module's text: lit with the figures, and editable.
 
+use crate::views::plot::point;
 use crate::views::text_pane::put_caret;
 use crate::workbench::{Workbench, use_workbench};
 use leptos::ev::{Event, MouseEvent};
@@ -101,8 +102,8 @@ fn Pane() -> impl IntoView {
         );
     };
     let line_at = move |e: &MouseEvent| -> Option<u32> {
-        let top = frame.get_untracked()?.get_bounding_client_rect().top();
-        let line = (f64::from(e.client_y()) - top + scroll.get_untracked()) / LINE;
+        let (_, y) = point(e, frame)?;
+        let line = (y + scroll.get_untracked()) / LINE;
         (line >= 0.0).then_some(line as u32 + 1)
     };
     let hovered = move |e: MouseEvent| {

@@ -7,7 +7,7 @@ use crate::scene::{self, HeapLayout, SlabKind, Spot, Timeline, TimelineOptions};
 use crate::state::{End, Source, State};
 use crate::story;
 use crate::views::chart::{self, Ink};
-use crate::views::plot::{Cursor, at_pointer, change, leave, paint, point, width_of};
+use crate::views::plot::{Cursor, at_pointer, change, leave, paint, point, scale_of, width_of};
 use crate::workbench::{Shared, Thresholds, Workbench, use_workbench};
 use assigner::words::{bytes, grouped};
 use leptos::ev::{Event, KeyboardEvent, PointerEvent};
@@ -434,9 +434,9 @@ fn TimelineFigure() -> impl IntoView {
         }
     });
 
-    // Which end is being dragged, and where in the window the figure would begin if the pointer had taken hold of the very
-    // end. Asking where it is at every move would make the browser lay out the page first.
-    let held = RwSignal::new(None::<(u32, End, f64)>);
+    // Which end is being dragged; where in the window the pointer took hold and where in the figure that end was; how much
+    // larger than drawn the figure is. Asking where it is at every move would make the browser lay out the page first.
+    let held = RwSignal::new(None::<(u32, End, (f64, f64), f64)>);
     let down = move |e: PointerEvent| {
         if e.button() != 0 {
             return;
@@ -453,7 +453,8 @@ fn TimelineFigure() -> impl IntoView {
             wb.select(Some(value));
         }
         if let Some((end, offset)) = grip {
-            held.set(Some((value, end, f64::from(e.client_x()) - x + offset)));
+            let scale = plot.get_untracked().map_or(1.0, |p| scale_of(&p));
+            held.set(Some((value, end, (f64::from(e.client_x()), x - offset), scale)));
             wb.dragging.set(Some(end));
             e.prevent_default();
             if let Some(element) = plot.get_untracked() {
@@ -468,8 +469,8 @@ fn TimelineFigure() -> impl IntoView {
     let moved = move |e: PointerEvent| {
         at_pointer(wb, &e);
         let (Some(layout), Some(run)) = (layout.get_untracked(), wb.run.get_untracked()) else { return };
-        if let Some((value, end, left)) = held.get_untracked() {
-            let x = f64::from(e.client_x()) - left;
+        if let Some((value, end, (from, was), scale)) = held.get_untracked() {
+            let x = was + (f64::from(e.client_x()) - from) / scale;
             let to = match end {
                 End::Start => layout.steps.start_near(x),
                 End::End => layout.steps.end_near(x),

@@ -1,7 +1,9 @@
 //! The shell around every figure: a title, what can be done with it, the picture itself once it is near the screen, and
 //! a live region that says what a change came to.
 
+use crate::book::use_book;
 use crate::scene::svg;
+use crate::state::State;
 use crate::table::Table;
 use crate::workbench::Workbench;
 use leptos::context::Provider;
@@ -81,12 +83,13 @@ pub fn Figure(
             });
         on_cleanup(move || print.remove());
     }
+    let book = use_book();
     let copied = RwSignal::new(false);
     let copy = move |_| {
         let location = window().location();
         let path = location.href().unwrap_or_default();
         let path = path.split('#').next().unwrap_or_default();
-        let link = match wb.to_address() {
+        let link = match wb.to_link() {
             Some(state) => format!("{path}#v2/{}/{}={state}", wb.id, wb.id),
             None => format!("{path}#{}", wb.id),
         };
@@ -139,6 +142,24 @@ pub fn Figure(
                     <button type="button" on:click=save>
                         "Save SVG"
                     </button>
+                    <button type="button" class="present" on:click=move |_| book.present(wb.id)>
+                        "Present"
+                    </button>
+                    {move || {
+                        book.collect
+                            .get()
+                            .map(|collect| {
+                                let add = move |_| {
+                                    let state = wb.state.with_untracked(State::encode);
+                                    collect.run((wb.id.to_owned(), state));
+                                };
+                                view! {
+                                    <button type="button" class="collect" on:click=add>
+                                        "Add to lesson"
+                                    </button>
+                                }
+                            })
+                    }}
                 </div>
             </div>
             <p class="caption">{caption}</p>

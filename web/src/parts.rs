@@ -4,7 +4,7 @@
 //! `cargo xtask build` cuts the program: what only the chapters of one part need goes into a file of that part, what two
 //! parts share into a file of theirs. While developing nothing is cut, and a part is there as soon as it is asked for.
 
-use crate::chapters::{CHAPTERS, Chapter};
+use crate::chapters::{CHAPTERS, Chapter, LESSONS, MADE};
 use leptos::prelude::*;
 use leptos::reactive::computed::ScopedFuture;
 use leptos::wasm_split::SplitLoaderError;
@@ -82,7 +82,7 @@ impl Parts {
             view: StoredValue::new_local(None),
         };
         Self {
-            slots: StoredValue::new(CHAPTERS.iter().map(slot).collect()),
+            slots: StoredValue::new(CHAPTERS.iter().chain([&LESSONS, &MADE]).map(slot).collect()),
             owner: StoredValue::new(Owner::current().unwrap_or_default()),
         }
     }

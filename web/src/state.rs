@@ -260,7 +260,7 @@ impl State {
                 ("m", id) if id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
                     source = Some(Source::Shipped(id.to_owned()));
                 }
-                ("x", packed) => source = Some(Source::Own(unpack(packed)?)),
+                ("x", packed) => source = Some(Source::Own(unpack(packed, LARGEST_TEXT)?)),
                 ("e", edits) => state.edits = read_edits(edits)?,
                 ("o", moves) => state.moves = read_moves(moves)?,
                 ("s", "none") => state.selection = Selection::Nothing,
@@ -361,18 +361,19 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Deflated, then base64.
-fn pack(text: &str) -> String {
+pub(crate) fn pack(text: &str) -> String {
     let mut deflate = DeflateEncoder::new(Vec::new(), Compression::best());
     let written = deflate.write_all(text.as_bytes()).and_then(|()| deflate.finish());
     base64(&written.expect("writing to memory does not fail"))
 }
 
-fn unpack(packed: &str) -> Option<String> {
+/// What [`pack`] was given, if it has no more than `most` bytes.
+pub(crate) fn unpack(packed: &str, most: u64) -> Option<String> {
     let bytes = from_base64(packed)?;
     let mut text = String::new();
     // One byte more than allowed, so that a longer text is noticed and not cut.
-    DeflateDecoder::new(bytes.as_slice()).take(LARGEST_TEXT + 1).read_to_string(&mut text).ok()?;
-    (text.len() as u64 <= LARGEST_TEXT).then_some(text)
+    DeflateDecoder::new(bytes.as_slice()).take(most + 1).read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= most).then_some(text)
 }
 
 /// The present state and the way to it.

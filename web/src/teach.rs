@@ -2,12 +2,14 @@
 //!
 //! Whatever is right or wrong here is asked of the engine. Answers are kept in the figure's state.
 
+use crate::book::use_book;
 use crate::gates::pieces;
 use crate::state::Selection;
 use crate::views::plot::change;
 use crate::workbench::Workbench;
 use leptos::ev::{Event, KeyboardEvent, PointerEvent};
 use leptos::prelude::*;
+use std::collections::BTreeMap;
 
 /// The version that rules were checked against unless something else is said.
 pub const VERIFIED: &str = "jaxlib 0.10.2";
@@ -253,6 +255,8 @@ pub fn Predict(
         let (given, right) = (given.get()?, answer.get()?);
         Some((given == right, given, right))
     };
+    let results = use_book().results;
+    Effect::new(move |_| tell(results, id, verdict().map(|(is_right, ..)| is_right)));
     let name = format!("{}-{id}", wb.id);
     view! {
         <fieldset class="predict" data-predict=id>
@@ -327,6 +331,18 @@ pub fn Predict(
     }
 }
 
+/// Tells what became of a prediction or a puzzle, to whoever listens.
+fn tell(results: RwSignal<BTreeMap<&'static str, bool>>, id: &'static str, now: Option<bool>) {
+    if results.with_untracked(|r| r.get(id).copied()) != now {
+        results.update(|r| {
+            _ = match now {
+                Some(is) => r.insert(id, is),
+                None => r.remove(id),
+            };
+        });
+    }
+}
+
 /// How far a puzzle is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PuzzleResult {
@@ -352,6 +368,8 @@ pub fn Puzzle(
 ) -> impl IntoView {
     let result = Memo::new(move |_| check.get());
     let solved = move || result.get().is_some_and(|r| r.solved);
+    let results = use_book().results;
+    Effect::new(move |_| tell(results, id, result.get().map(|r| r.solved)));
     view! {
         <div class="puzzle" class:solved=solved data-puzzle=id>
             <p><b>"Puzzle: "</b> {move || goal.get()}</p>

@@ -72,7 +72,9 @@ pub struct Signals {
     /// The figure's id: in the document and in the address.
     pub id: &'static str,
     book: Book,
+    /// What it begins with, on the page or in a lesson, and what it begins with on the page.
     default: StoredValue<State>,
+    own: StoredValue<State>,
     first: StoredValue<Option<&'static str>>,
     history: RwSignal<History>,
     /// What is shown.
@@ -118,6 +120,8 @@ impl Workbench {
     /// chapter is; it sleeps until its `Figure` comes near the screen.
     pub fn for_figure(id: &'static str, default: State) -> Self {
         let book = use_book();
+        let own = StoredValue::new(default.clone());
+        let default = book.first_of(id).unwrap_or(default);
         let history = RwSignal::new(History::new(book.state_of(id, &default)));
         let state = Memo::new(move |_| history.with(|h| h.now().clone()));
         let base = RwSignal::new(None::<Shared<Opened>>);
@@ -179,6 +183,7 @@ impl Workbench {
             id,
             book,
             default: StoredValue::new(default),
+            own,
             first,
             history,
             outcome,
@@ -441,6 +446,28 @@ impl Workbench {
     pub fn to_address(self) -> Option<String> {
         let is_first = self.default.with_value(|d| self.state.with_untracked(|s| s == d));
         (!is_first).then(|| self.state.with_untracked(State::encode))
+    }
+
+    /// Its state for a link to it alone; `None` where it is as it first is on the page.
+    pub fn to_link(self) -> Option<String> {
+        let is_own = self.own.with_value(|d| self.state.with_untracked(|s| s == d));
+        (!is_own).then(|| self.state.with_untracked(State::encode))
+    }
+
+    /// What it begins with on the page.
+    pub fn own_state(self) -> State {
+        self.own.get_value()
+    }
+
+    /// Begins with another state, `None` for its own, and goes to `now`, or else to where the address has it.
+    pub fn begin(self, first: Option<State>, now: Option<State>) {
+        let first = first.unwrap_or_else(|| self.own.get_value());
+        let to = now.unwrap_or_else(|| self.book.state_of(self.id, &first));
+        self.default.set_value(first);
+        // What was done at another place of the lesson is not undone from here.
+        if self.state.with_untracked(|s| *s != to) {
+            self.history.set(History::new(to));
+        }
     }
 
     /// Goes to the state that the address has; `true` if that is another one.

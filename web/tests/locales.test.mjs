@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { Translator } from "../locale.js";
-import { root, rustFiles, rustStrings, rustTexts, texts } from "./texts.mjs";
+import { lessonFiles, lessonTexts, root, rustFiles, rustStrings, rustTexts, texts } from "./texts.mjs";
 
 const read = (path) => readFileSync(join(root, path), "utf8");
 const table = JSON.parse(read("assets/locales/zh-Hans.json"));
@@ -29,6 +29,7 @@ test("every text has a translation, or is named as one that no reader of a page 
 test("every key of a table is still said somewhere", () => {
   const words = (text) => text.replace(/[^\p{L}\p{N}]+/gu, " ").trim();
   const sources = rustFiles().flatMap((f) => rustStrings(read(f)));
+  for (const f of lessonFiles()) sources.push(...lessonTexts(read(f)).map(([text]) => text));
   for (const f of ["index.html", "lab.html", "web/boot.js", "lab/lab-boot.js", "web/boot-single.js"]) sources.push(read(f));
   for (const f of readdirSync(join(root, "crates/assigner/tests/rules"))) sources.push(read(`crates/assigner/tests/rules/${f}`));
   const said = ` ${sources.map(words).join(" | ")} `;

@@ -200,15 +200,33 @@ function files(folder, ending) {
 export const rustFiles = () =>
   ["web/src", "lab/src", ...readdirSync(join(root, "crates")).map((c) => `crates/${c}/src`)].flatMap((f) => files(f, ".rs")).filter((f) => !NOT_SHOWN.test(f));
 
+export const lessonFiles = () => files("assets/lessons", ".txt");
+
+/** The texts of a lesson: [key, line]. Code with braces is a slot: in a key it would be taken for one. */
+export function lessonTexts(source) {
+  const found = [];
+  source.split("\n").forEach((line, n) => {
+    const [, key, value] = /^(title|about|step|say|predict|ask|choice|right|goal|hint): (.*)$/.exec(line) ?? [];
+    let slots = 0;
+    if (key) found.push([value.replaceAll(/`[^`]*\{[^`]*`/g, () => `{${slots++}}`).trim(), n + 1]);
+  });
+  return found;
+}
+
 /** Every text with the places where it stands. */
 export function texts() {
   const all = new Map();
+  const add = (key, place) => {
+    if (!all.has(key)) all.set(key, []);
+    all.get(key).push(place);
+  };
+  for (const file of lessonFiles()) {
+    for (const [key, line] of lessonTexts(readFileSync(join(root, file), "utf8"))) add(key, `${file}:${line}`);
+  }
   for (const file of rustFiles()) {
     const source = readFileSync(join(root, file), "utf8");
     for (const [key, at] of rustTexts(source)) {
-      const place = `${file}:${source.slice(0, at).split("\n").length}`;
-      if (!all.has(key)) all.set(key, []);
-      all.get(key).push(place);
+      add(key, `${file}:${source.slice(0, at).split("\n").length}`);
     }
   }
   return all;

@@ -54,14 +54,14 @@ mod view {
     use crate::teach::{Predict, Puzzle, PuzzleResult, Rule, Term};
     use crate::views::decision_log::{DecisionLog, LogTable};
     use crate::views::drawn::Drawn;
-    use crate::views::plot::change;
+    use crate::views::plot::{change, scale_of};
     use crate::workbench::{Shared, Workbench, use_workbench};
     use assigner::Bin;
     use assigner::words::bytes;
     use leptos::ev::{KeyboardEvent, PointerEvent};
     use leptos::prelude::*;
     use wasm_bindgen::JsCast as _;
-    use web_sys::Element;
+    use web_sys::HtmlElement;
 
     pub fn chapter() -> AnyView {
         let first = || State::new(Source::Shipped(MODULE.to_owned()));
@@ -388,26 +388,29 @@ mod view {
         let value = move || card().map(|c| c.value);
         let is_picked = move || hand.picked.get() == Some(n);
         // Where the pointer took hold; a pull of a few pixels is a click.
-        let held = StoredValue::new(None::<(f64, f64)>);
+        let held = StoredValue::new(None::<(f64, f64, f64)>);
         let was_pulled = StoredValue::new(false);
         let at = |e: &PointerEvent| (f64::from(e.client_x()), f64::from(e.client_y()));
         let down = move |e: PointerEvent| {
             was_pulled.set_value(false);
             // A finger scrolls; it taps the value, then the bin.
             if e.button() == 0 && e.pointer_type() != "touch" {
-                held.set_value(Some(at(&e)));
-                if let Some(element) = e.current_target().and_then(|t| t.dyn_into::<Element>().ok()) {
+                let (x, y) = at(&e);
+                let mut scale = 1.0;
+                if let Some(element) = e.current_target().and_then(|t| t.dyn_into::<HtmlElement>().ok()) {
+                    scale = scale_of(&element);
                     _ = element.set_pointer_capture(e.pointer_id());
                 }
+                held.set_value(Some((x, y, scale)));
             }
         };
         let moved = move |e: PointerEvent| {
-            let Some((x0, y0)) = held.get_value() else { return };
+            let Some((x0, y0, scale)) = held.get_value() else { return };
             let (x, y) = at(&e);
             if was_pulled.get_value() || (x - x0).hypot(y - y0) > 5.0 {
                 was_pulled.set_value(true);
                 hand.picked.set(Some(n));
-                hand.pulled.set(Some((x - x0, y - y0)));
+                hand.pulled.set(Some(((x - x0) / scale, (y - y0) / scale)));
                 change(hand.over, Home::at(x, y).and_then(Home::bin));
             }
         };
@@ -449,7 +452,7 @@ mod view {
             request_animation_frame(move || {
                 let found =
                     document().query_selector(&format!("#{} [data-card='{n}']", wb.id)).ok().flatten();
-                if let Some(card) = found.and_then(|c| c.dyn_into::<web_sys::HtmlElement>().ok()) {
+                if let Some(card) = found.and_then(|c| c.dyn_into::<HtmlElement>().ok()) {
                     _ = card.focus();
                 }
             });

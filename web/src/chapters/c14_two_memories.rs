@@ -397,8 +397,7 @@ mod view {
         };
         // A band leads to the reader of its value that comes next, or else to the last.
         let clicked = move |e: MouseEvent| {
-            let Some(frame) = plot.get_untracked().map(|p| p.get_bounding_client_rect()) else { return };
-            let (x, y) = (f64::from(e.client_x()) - frame.left(), f64::from(e.client_y()) - frame.top());
+            let Some((x, y)) = point(&e, plot) else { return };
             let Some(buffer) = at(x, y) else { return };
             let step = layout.with_untracked(|l| l.as_ref().and_then(|l| l.steps.at(x))).unwrap_or(0);
             let Some(loaded) = loaded(untrack(|| setting(wb)).program) else { return };

@@ -621,8 +621,7 @@ mod view {
             }
         };
         let clicked = move |e: MouseEvent| {
-            let Some(frame) = plot.get_untracked().map(|p| p.get_bounding_client_rect()) else { return };
-            let (x, y) = (f64::from(e.client_x()) - frame.left(), f64::from(e.client_y()) - frame.top());
+            let Some((x, y)) = point(&e, plot) else { return };
             if let Some((device, allocation, offset)) = at(x, y) {
                 look(wb, device, allocation, offset);
             }

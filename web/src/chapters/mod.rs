@@ -30,7 +30,7 @@ use crate::scene::Scene;
 /// A chapter.
 #[derive(Clone, Copy)]
 pub struct Chapter {
-    /// Its number in the plan; not every number has a chapter yet.
+    /// Its number; 0 for what is no chapter.
     pub number: u8,
     /// Its place in the page's address: letters, digits and hyphens.
     pub slug: &'static str,
@@ -85,6 +85,32 @@ pub const CHAPTERS: &[Chapter] = &[
     c18_copy_or_remap::CHAPTER,
     c19_questions::CHAPTER,
 ];
+
+/// The lessons, behind the chapters: no chapter, and no poster.
+pub const LESSONS: Chapter = Chapter {
+    number: 0,
+    slug: "lessons",
+    title: "Lessons",
+    question: "In which order, and do I understand it?",
+    figures: &["teacher"],
+    #[cfg(target_arch = "wasm32")]
+    view: crate::parts::part!(lessons, crate::course::desk::section),
+    #[cfg(not(target_arch = "wasm32"))]
+    posters: Vec::new,
+};
+
+/// What was compared with what: no chapter either.
+pub const MADE: Chapter = Chapter {
+    number: 0,
+    slug: "how-this-was-made",
+    title: "How this was made, and how far it holds",
+    question: "Why should I believe it?",
+    figures: &[],
+    #[cfg(target_arch = "wasm32")]
+    view: crate::parts::part!(lessons, crate::made::section),
+    #[cfg(not(target_arch = "wasm32"))]
+    posters: Vec::new,
+};
 
 /// The text of a module that comes with the page, for posters and tests.
 #[cfg(not(target_arch = "wasm32"))]

@@ -39,8 +39,8 @@ pub fn Drawn(
         }
     };
     let clicked = move |e: MouseEvent| {
-        let Some(frame) = plot.get_untracked().map(|p| p.get_bounding_client_rect()) else { return };
-        let at = value_at(f64::from(e.client_x()) - frame.left(), f64::from(e.client_y()) - frame.top());
+        let Some((x, y)) = point(&e, plot) else { return };
+        let at = value_at(x, y);
         if at.is_some() {
             wb.select(at);
         }

@@ -465,10 +465,8 @@ pub fn Linked(pane: Pane, view: View) -> impl IntoView {
         }
     };
     let clicked = move |e: MouseEvent| {
-        let Some(frame) = plot.get_untracked().map(|p| p.get_bounding_client_rect()) else { return };
-        if let Some(value) =
-            found(f64::from(e.client_x()) - frame.left(), f64::from(e.client_y()) - frame.top())
-        {
+        let Some((x, y)) = point(&e, plot) else { return };
+        if let Some(value) = found(x, y) {
             pane.go_to_value(value);
         }
     };

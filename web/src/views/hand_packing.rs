@@ -312,8 +312,7 @@ fn Board(title: &'static str) -> impl IntoView {
     };
     // A tap chooses; what it hits is chosen by then where there is a mouse.
     let clicked = move |e: leptos::ev::MouseEvent| {
-        let Some(frame) = plot.get_untracked().map(|p| p.get_bounding_client_rect()) else { return };
-        let (x, y) = (f64::from(e.client_x()) - frame.left(), f64::from(e.client_y()) - frame.top());
+        let Some((x, y)) = point(&e, plot) else { return };
         if let Some(band) = at(x, y, 12.0) {
             hand.select(band);
         }

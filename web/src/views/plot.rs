@@ -3,7 +3,7 @@
 use crate::scene;
 use crate::views::painter::Painter;
 use crate::workbench::{Shared, Workbench};
-use leptos::ev::PointerEvent;
+use leptos::ev::{MouseEvent, PointerEvent};
 use leptos::html::Div;
 use leptos::prelude::*;
 use leptos::svg::Svg;
@@ -51,10 +51,19 @@ pub fn change<T: PartialEq + Send + Sync + 'static>(signal: RwSignal<T>, to: T) 
     }
 }
 
-/// Where the pointer is on an element.
-pub fn point(e: &PointerEvent, node: NodeRef<Div>) -> Option<(f64, f64)> {
-    let frame = node.get_untracked()?.get_bounding_client_rect();
-    Some((f64::from(e.client_x()) - frame.left(), f64::from(e.client_y()) - frame.top()))
+/// How much larger an element is shown than it is drawn: the presenter shows figures larger.
+pub fn scale_of(element: &web_sys::HtmlElement) -> f64 {
+    let own = f64::from(element.offset_width());
+    let scale = if own > 0.0 { element.get_bounding_client_rect().width() / own } else { 1.0 };
+    // The element's own width is a whole number.
+    if (scale - 1.0).abs() < 0.02 { 1.0 } else { scale }
+}
+
+/// Where the pointer is on an element, in the pixels that it was drawn in.
+pub fn point(e: &MouseEvent, node: NodeRef<Div>) -> Option<(f64, f64)> {
+    let element = node.get_untracked()?;
+    let (frame, scale) = (element.get_bounding_client_rect(), scale_of(&element));
+    Some(((f64::from(e.client_x()) - frame.left()) / scale, (f64::from(e.client_y()) - frame.top()) / scale))
 }
 
 /// Notes where the pointer is, for what is said beside it.
