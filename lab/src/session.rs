@@ -13,8 +13,8 @@ use crate::text::{cut, cut_line, pattern};
 use crate::topics;
 use crate::{address, compare, export, trial};
 use analysis::{Backend, Facts, Orders, Target, ValueId};
-use assigner::Decision;
 use assigner::words::{self, both, grouped};
+use assigner::{Decision, Decisions};
 use opening::{Blob, Limits, Stage};
 use questions::{Peak, Program, Role, Settings, Study};
 use rustc_hash::FxHashMap;
@@ -547,7 +547,7 @@ impl Session {
     }
 
     /// What has our decisions: of our own assignment, or of the one that was made beside XLA's.
-    fn ours(&self) -> Option<(&View, &Program, &assigner::Assignment, &[Decision])> {
+    fn ours(&self) -> Option<(&View, &Program, &assigner::Assignment, &Decisions)> {
         let view = self.view(Source::Ours).or_else(|| self.view(Source::Dump))?;
         let (assignment, decisions) = view.study.ours.as_ref()?;
         Some((view, view.study.program.as_ref()?, assignment, decisions))
@@ -559,22 +559,22 @@ impl Session {
             Ok(regex) => regex,
             Err(problem) => return Answer::Failed(problem),
         };
-        let in_words = |d| words::decision(&program.module, &program.facts, d);
+        let in_words = |d: &Decision| words::decision(&program.module, &program.facts, d);
         let mut lines = Vec::new();
         let mut fitting = 0u32;
         for (i, d) in decisions.iter().enumerate() {
-            let of = kind_of(d);
+            let of = kind_of(&d);
             if kind.is_some_and(|k| k != of) {
                 continue;
             }
             // Words are made only of what is looked at.
             if let Some(regex) = &regex
-                && !regex.is_match(&in_words(d))
+                && !regex.is_match(&in_words(&d))
             {
                 continue;
             }
             if fitting >= from && lines.len() < count as usize {
-                let value = match d {
+                let value = match &d {
                     Decision::Delay { value } | Decision::Place { value, .. } => Some(*value),
                     Decision::Assign { buffer }
                     | Decision::Try { buffer, .. }
@@ -586,7 +586,7 @@ impl Session {
                 lines.push(DecisionLine {
                     number: i as u32,
                     kind: of.to_owned(),
-                    text: cut_line(&in_words(d)),
+                    text: cut_line(&in_words(&d)),
                     row: value.and_then(|v| view.row_of.get(&v).copied()),
                 });
             }
@@ -1405,7 +1405,7 @@ fn of_program(view: &View, program: &Program, value: ValueId, out: &mut Detail) 
     }
     if let Some((_, decisions)) = &view.study.ours {
         let buffer = facts.value(value).buffer;
-        let about: Vec<&Decision> = decisions
+        let about: Vec<Decision> = decisions
             .iter()
             .filter(|d| match d {
                 Decision::Assign { buffer: b }

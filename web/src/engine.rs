@@ -6,7 +6,7 @@ use analysis::ranges::{LiveRanges, RangeEdit};
 use analysis::sharing::Interference;
 use analysis::{Backend, Facts, Orders, Step, Target, ValueId};
 use assigner::words::{self, Change};
-use assigner::{Assignment, Decision, Options};
+use assigner::{Assignment, Decisions, Options};
 use hlo::{InstructionId, Module};
 use sorts::Arrange as _;
 
@@ -48,7 +48,7 @@ pub struct Run {
     /// What came out.
     pub assignment: Assignment,
     /// How it came about.
-    pub decisions: Vec<Decision>,
+    pub decisions: Decisions,
     /// The same, flattened for drawing.
     pub picture: Picture,
     /// Bytes in use, step by step.

@@ -4,7 +4,7 @@
 use crate::engine::{self, Problem};
 use analysis::{Backend, Facts, Orders, Target};
 use assigner::words;
-use assigner::{Decision, Options, attempts};
+use assigner::{Decision, Decisions, Options, attempts};
 use hlo::Module;
 use std::sync::OnceLock;
 
@@ -327,7 +327,7 @@ pub fn judge(text: &str, options: &str, presets: &str) -> Answer {
     Ok(Judged { trials: trials(&module, &facts, &decisions) })
 }
 
-fn trials(module: &Module, facts: &Facts, decisions: &[Decision]) -> Vec<Trial> {
+fn trials(module: &Module, facts: &Facts, decisions: &Decisions) -> Vec<Trial> {
     let first = |b: analysis::BufferId| {
         facts.buffer(b).values.first().map_or_else(String::new, |v| facts.label(module, *v))
     };
@@ -336,8 +336,8 @@ fn trials(module: &Module, facts: &Facts, decisions: &[Decision]) -> Vec<Trial> 
         .map(|a| {
             // Who came first into that allocation.
             let holder = decisions.iter().find_map(|d| match d {
-                Decision::Place { allocation, value, .. } if *allocation == a.allocation => {
-                    Some(facts.label(module, *value))
+                Decision::Place { allocation, value, .. } if allocation == a.allocation => {
+                    Some(facts.label(module, value))
                 }
                 _ => None,
             });

@@ -91,7 +91,7 @@ pub fn entries(opened: &Opened, run: &Run) -> Vec<Entry> {
         .iter()
         .enumerate()
         .map(|(at, d)| {
-            let (kind, value, allocation) = match d {
+            let (kind, value, allocation) = match &d {
                 Decision::Assign { buffer } => (Kind::Turn, first(*buffer), None),
                 Decision::Try { buffer, allocation } | Decision::Refuse { buffer, allocation, .. } => {
                     (Kind::Refusal, first(*buffer), Some(*allocation))
@@ -109,7 +109,7 @@ pub fn entries(opened: &Opened, run: &Run) -> Vec<Entry> {
                 Decision::Refuse { reason, .. } => Some(reason.number()),
                 _ => None,
             };
-            let words = words::decision(module, facts, d);
+            let words = words::decision(module, facts, &d);
             Entry { at, kind, words, value, slab: allocation.and_then(&mut number), refusal }
         })
         .collect()
@@ -122,7 +122,7 @@ pub fn placed_by(run: &Run, at: usize) -> Vec<u32> {
         .iter()
         .take(at + 1)
         .filter_map(|d| match d {
-            Decision::Place { value: ValueId(v), .. } => Some(*v),
+            Decision::Place { value: ValueId(v), .. } => Some(v),
             _ => None,
         })
         .collect();

@@ -124,7 +124,10 @@ fn card(opened: &Opened, run: &Run, buffer: analysis::BufferId, outcome: Outcome
         about: format!("{} · {shape} · {}", module.str(instruction.opcode_name), bytes(b.size)),
         clue: clue.join(" · "),
         bin: outcome.bin,
-        decision: words::decision(module, facts, &run.decisions[outcome.decision]),
+        decision: run
+            .decisions
+            .get(outcome.decision)
+            .map_or_else(String::new, |d| words::decision(module, facts, &d)),
         at: outcome.decision,
     }
 }

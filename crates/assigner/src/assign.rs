@@ -1,7 +1,10 @@
 //! The assigner, top to bottom (8.3 to 8.5).
 
-use crate::assignment::{Allocation, AllocationId, Assignment, EntryParameter, HeapRun, Placed};
+use crate::assignment::{
+    Allocation, AllocationId, Assignment, EntryParameter, HeapRun, NOWHERE, Placed, homes,
+};
 use crate::decision::{Decision, NewKind, Refusal};
+use crate::decisions::Decisions;
 use crate::heap;
 use crate::merge;
 use crate::pool::{FreePool, Reuse};
@@ -46,15 +49,15 @@ pub fn assign(
     facts: &Facts,
     ranges: &LiveRanges,
     options: &Options,
-) -> (Assignment, Vec<Decision>) {
+) -> (Assignment, Decisions) {
     let mut run = Run {
         module,
         facts,
         ranges,
         options,
         allocations: Vec::new(),
-        place: vec![None; facts.values().last().map_or(0, |v| v.id.index() + 1)],
-        decisions: Vec::new(),
+        place: vec![(NOWHERE, 0); facts.values().last().map_or(0, |v| v.id.index() + 1)],
+        decisions: Decisions::new(),
         delayed: BTreeMap::new(),
         preset: BTreeSet::new(),
         heaps: Vec::new(),
@@ -106,8 +109,9 @@ struct Run<'a> {
     ranges: &'a LiveRanges,
     options: &'a Options,
     allocations: Vec<Allocation>,
-    place: Vec<Option<(AllocationId, Placed)>>,
-    decisions: Vec<Decision>,
+    /// By value id: the allocation that holds it, and its number in there.
+    place: Vec<(AllocationId, u32)>,
+    decisions: Decisions,
     delayed: BTreeMap<Color, Vec<ValueId>>,
     preset: BTreeSet<BufferId>,
     heaps: Vec<HeapRun>,
@@ -152,9 +156,10 @@ impl Run<'_> {
     fn place_value(&mut self, allocation: AllocationId, placed: Placed) {
         let values = &mut self.allocations[allocation.index()].values;
         let range = self.ranges.get(placed.value);
-        self.when[allocation.index()].push(values.len() as u32, range);
+        let number = values.len() as u32;
+        self.when[allocation.index()].push(number, range);
         values.push(placed);
-        self.place[placed.value.index()] = Some((allocation, placed));
+        self.place[placed.value.index()] = (allocation, number);
         self.decisions.push(Decision::Place {
             allocation,
             size: placed.size,
@@ -416,8 +421,11 @@ impl Run<'_> {
         let values = self.facts.dataflow.at(analysis::Position { instruction: operand, sub: 0 });
         let mut slices: Vec<(AllocationId, u64, u64)> = values
             .iter()
-            .filter_map(|v| self.place.get(v.index()).copied().flatten())
-            .map(|(a, p)| (a, p.offset, p.size))
+            .filter_map(|v| {
+                let (a, number) = *self.place.get(v.index())?;
+                let p = self.allocations.get(a.index())?.values.get(number as usize)?;
+                Some((a, p.offset, p.size))
+            })
             .collect();
         slices.arrange_unstable();
         slices.dedup();
@@ -577,24 +585,25 @@ impl Run<'_> {
     fn mark_live_out(&mut self) {
         for buffer in self.facts.buffers().iter().filter(|b| b.live_out) {
             for v in &buffer.values {
-                if let Some(Some((a, _))) = self.place.get(v.index()) {
-                    self.allocations[a.index()].maybe_live_out = true;
+                let home = self.place.get(v.index()).map(|(a, _)| a.index());
+                if let Some(a) = home.and_then(|a| self.allocations.get_mut(a)) {
+                    a.maybe_live_out = true;
                 }
             }
         }
     }
 
-    fn finish(mut self) -> (Assignment, Vec<Decision>) {
+    fn finish(mut self) -> (Assignment, Decisions) {
+        self.decisions.shrink();
         for a in &mut self.allocations {
             a.values.arrange_by_key(|p| p.value);
-            for p in &a.values {
-                self.place[p.value.index()] = Some((a.id, *p));
-            }
+            a.values.shrink_to_fit();
         }
+        let home = homes(&self.allocations, self.place.len());
         let assignment = Assignment {
             allocations: self.allocations,
             heaps: self.heaps,
-            place: self.place,
+            home,
             order: self.order,
             end: self.ranges.end(),
         };

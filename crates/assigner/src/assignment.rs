@@ -116,6 +116,22 @@ pub struct HeapRun {
     pub unfragmented: u64,
 }
 
+/// In place of an allocation: the value has no memory of its own.
+pub(crate) const NOWHERE: AllocationId = AllocationId(u32::MAX);
+
+/// By value id, of so many: the allocation that holds it.
+pub(crate) fn homes(allocations: &[Allocation], values: usize) -> Vec<AllocationId> {
+    let mut out = vec![NOWHERE; values];
+    for a in allocations {
+        for p in &a.values {
+            if let Some(home) = out.get_mut(p.value.index()) {
+                *home = a.id;
+            }
+        }
+    }
+    out
+}
+
 /// All allocations of a module.
 #[derive(Clone, Debug, Default)]
 pub struct Assignment {
@@ -123,8 +139,8 @@ pub struct Assignment {
     pub allocations: Vec<Allocation>,
     /// The heap runs, in order.
     pub heaps: Vec<HeapRun>,
-    /// By value id: the allocation and the place in it, if it has one.
-    pub(crate) place: Vec<Option<(AllocationId, Placed)>>,
+    /// By value id: the allocation that holds it, or [`NOWHERE`].
+    pub(crate) home: Vec<AllocationId>,
     /// Buffers in the order in which they were considered.
     pub order: Vec<BufferId>,
     /// The end of the program.
@@ -135,21 +151,16 @@ impl Assignment {
     /// Where a value stands.
     #[must_use]
     pub fn place(&self, value: ValueId) -> Option<(AllocationId, Placed)> {
-        self.place.get(value.index()).copied().flatten()
+        let home = *self.home.get(value.index())?;
+        let allocation = self.allocations.get(home.index())?;
+        Some((home, allocation.placed(value)?))
     }
 
     /// The same program with other allocations, in which every value stands that stands in these.
     #[must_use]
     pub fn with_allocations(&self, allocations: Vec<Allocation>) -> Self {
-        let mut place = vec![None; self.place.len()];
-        for a in &allocations {
-            for p in &a.values {
-                if let Some(place) = place.get_mut(p.value.index()) {
-                    *place = Some((a.id, *p));
-                }
-            }
-        }
-        Self { allocations, place, ..self.clone() }
+        let home = homes(&allocations, self.home.len());
+        Self { allocations, home, ..self.clone() }
     }
 
     /// Sum of the sizes of all allocations, in bytes.

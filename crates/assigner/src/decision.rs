@@ -19,7 +19,7 @@ pub enum NewKind {
 }
 
 /// Why a buffer may not go into an allocation: the nine reasons of 8.5.1, in the order in which they are tried.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// 1: they are in different memory spaces.
     Color {
@@ -102,7 +102,7 @@ impl Refusal {
 }
 
 /// One decision. Allocation numbers are those of the moment, before temps are merged.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the fields are named after what they are")]
 pub enum Decision {
     /// A buffer's turn (8.4).

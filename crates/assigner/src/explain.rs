@@ -1,6 +1,6 @@
 //! Why two values do or do not share an address, from the facts and the decisions that were made.
 
-use crate::{AllocationId, Assignment, Decision, HeapRun, NewKind, Placed, Refusal};
+use crate::{AllocationId, Assignment, Decision, Decisions, HeapRun, NewKind, Placed, Refusal};
 use analysis::chain::{Link, chain};
 use analysis::ranges::LiveRanges;
 use analysis::sharing::{Clause, Interference, Touching, interference, may_write_over};
@@ -223,7 +223,7 @@ pub fn explain(
     module: &Module,
     facts: &Facts,
     ranges: &LiveRanges,
-    (assignment, decisions): (&Assignment, &[Decision]),
+    (assignment, decisions): (&Assignment, &Decisions),
     [a, b]: [ValueId; 2],
 ) -> Explanation {
     let places = [assignment.place(a), assignment.place(b)];
@@ -254,7 +254,7 @@ struct Search<'a> {
     facts: &'a Facts,
     ranges: &'a LiveRanges,
     assignment: &'a Assignment,
-    decisions: &'a [Decision],
+    decisions: &'a Decisions,
 }
 
 impl Search<'_> {
@@ -303,7 +303,7 @@ impl Search<'_> {
     /// The kind of allocation that was made for a buffer, if one was.
     fn made_for(&self, buffer: BufferId) -> Option<(usize, NewKind, AllocationId)> {
         self.decisions.iter().enumerate().find_map(|(i, d)| match d {
-            Decision::New { kind, allocation, buffer: b } if *b == buffer => Some((i, *kind, *allocation)),
+            Decision::New { kind, allocation, buffer: b } if b == buffer => Some((i, kind, allocation)),
             _ => None,
         })
     }
@@ -351,9 +351,9 @@ impl Search<'_> {
             if let Some((made, _, allocation)) = self.home(other) {
                 let tried = self.decisions.iter().find_map(|d| match d {
                     Decision::Refuse { buffer, allocation: at, reason }
-                        if *buffer == self.buffer(v) && *at == allocation =>
+                        if buffer == self.buffer(v) && at == allocation =>
                     {
-                        Some(reason.clone())
+                        Some(reason)
                     }
                     _ => None,
                 });
@@ -363,7 +363,7 @@ impl Search<'_> {
                 let turn = self
                     .decisions
                     .iter()
-                    .position(|d| matches!(d, Decision::Assign { buffer } if *buffer == self.buffer(v)));
+                    .position(|d| matches!(d, Decision::Assign { buffer } if buffer == self.buffer(v)));
                 if self.home(v).is_none() || turn > Some(made) {
                     return Reason::NeverTried { value: other, was_too_late: turn < Some(made) };
                 }
@@ -380,11 +380,11 @@ impl Search<'_> {
         let buffer = self.buffer(v);
         self.made_for(buffer).or_else(|| {
             let into = self.decisions.iter().find_map(|d| match d {
-                Decision::Reuse { allocation, buffer: b, .. } if *b == buffer => Some(*allocation),
+                Decision::Reuse { allocation, buffer: b, .. } if b == buffer => Some(allocation),
                 _ => None,
             })?;
             self.decisions.iter().enumerate().find_map(|(i, d)| match d {
-                Decision::New { kind, allocation, .. } if *allocation == into => Some((i, *kind, into)),
+                Decision::New { kind, allocation, .. } if allocation == into => Some((i, kind, into)),
                 _ => None,
             })
         })

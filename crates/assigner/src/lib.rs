@@ -7,6 +7,7 @@
 mod assign;
 mod assignment;
 mod decision;
+mod decisions;
 pub mod explain;
 mod heap;
 mod merge;
@@ -19,6 +20,7 @@ pub mod words;
 pub use assign::{Options, Preset, assign};
 pub use assignment::{Allocation, AllocationId, Assignment, EntryParameter, HeapRun, MergedPart, Placed};
 pub use decision::{Decision, NewKind, Refusal};
+pub use decisions::Decisions;
 pub use heap::unfragmented;
 pub use outcomes::{Attempt, Bin, Outcome, attempts, final_allocation, outcomes};
 pub use thresholds::{End, Threshold, sharers, thresholds};

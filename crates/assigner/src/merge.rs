@@ -1,7 +1,7 @@
 //! Merging temps into one allocation a colour, and the numbers that allocations end up with (8.7).
 
-use crate::Decision;
 use crate::assignment::{Allocation, AllocationId, MergedPart, Placed};
+use crate::{Decision, Decisions};
 use analysis::{Backend, Color, Target};
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub(crate) fn merge_temps(
     heap_of: &BTreeMap<AllocationId, u32>,
     target: &Target,
     limit: Option<u64>,
-    decisions: &mut Vec<Decision>,
+    decisions: &mut Decisions,
 ) {
     let first_temp = partition(allocations);
     let temps = allocations.split_off(first_temp);

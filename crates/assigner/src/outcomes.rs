@@ -1,6 +1,6 @@
 //! What the decisions come to: where each buffer ended up, and what was tried on the way.
 
-use crate::{AllocationId, Assignment, Decision, NewKind, Refusal};
+use crate::{AllocationId, Assignment, Decision, Decisions, NewKind, Refusal};
 use analysis::{BufferId, Facts};
 
 /// Where a buffer ended up: the categories of 8.5. Only the last one reaches the packing.
@@ -47,10 +47,10 @@ pub struct Outcome {
 /// Where each buffer ended up, by buffer id; `None` for those that get no memory (inside fusions) or were placed before
 /// (presets).
 #[must_use]
-pub fn outcomes(facts: &Facts, decisions: &[Decision]) -> Vec<Option<Outcome>> {
+pub fn outcomes(facts: &Facts, decisions: &Decisions) -> Vec<Option<Outcome>> {
     let mut out: Vec<Option<Outcome>> = vec![None; facts.buffers().len()];
     for (decision, d) in decisions.iter().enumerate() {
-        let (buffer, bin) = match *d {
+        let (buffer, bin) = match d {
             Decision::New { kind, buffer, .. } => (
                 buffer,
                 match kind {
@@ -85,16 +85,16 @@ pub struct Attempt {
 
 /// Everything that was tried, in order.
 #[must_use]
-pub fn attempts(decisions: &[Decision]) -> Vec<Attempt> {
+pub fn attempts(decisions: &Decisions) -> Vec<Attempt> {
     let mut out: Vec<Attempt> = Vec::new();
     for (decision, d) in decisions.iter().enumerate() {
         match d {
             Decision::Try { buffer, allocation } => {
-                out.push(Attempt { buffer: *buffer, allocation: *allocation, refusal: None, decision });
+                out.push(Attempt { buffer, allocation, refusal: None, decision });
             }
             Decision::Refuse { reason, .. } => {
                 if let Some(last) = out.last_mut() {
-                    last.refusal = Some(reason.clone());
+                    last.refusal = Some(reason);
                 }
             }
             _ => {}
@@ -108,12 +108,12 @@ pub fn attempts(decisions: &[Decision]) -> Vec<Attempt> {
 #[must_use]
 pub fn final_allocation(
     assignment: &Assignment,
-    decisions: &[Decision],
+    decisions: &Decisions,
     of_the_moment: AllocationId,
 ) -> Option<AllocationId> {
     decisions.iter().find_map(|d| match d {
-        Decision::Place { allocation, value, .. } if *allocation == of_the_moment => {
-            assignment.place(*value).map(|(a, _)| a)
+        Decision::Place { allocation, value, .. } if allocation == of_the_moment => {
+            assignment.place(value).map(|(a, _)| a)
         }
         _ => None,
     })

@@ -3,7 +3,7 @@
 use analysis::sharing::{Interference, interference};
 use analysis::{Facts, Orders, Target, ValueId};
 use assigner::explain::{Explanation, Reason, explain};
-use assigner::{Assignment, Decision, Options};
+use assigner::{Assignment, Decisions, Options};
 use hlo::Module;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ struct Case {
     module: Module,
     facts: Facts,
     assignment: Assignment,
-    decisions: Vec<Decision>,
+    decisions: Decisions,
 }
 
 impl Case {

@@ -6,7 +6,7 @@
 //! `0N-...` is about refusal N: it must show in the first module and in no other.
 
 use analysis::{Backend, Color, Facts, Orders, Target, ValueId};
-use assigner::{Assignment, Decision, Options, words};
+use assigner::{Assignment, Decision, Decisions, Options, words};
 use hlo::Module;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ struct Run {
     module: Module,
     facts: Facts,
     assignment: Assignment,
-    decisions: Vec<Decision>,
+    decisions: Decisions,
 }
 
 fn run(example: &Example) -> Run {
@@ -125,7 +125,7 @@ impl Run {
         for decision in &self.decisions {
             let is_routine =
                 matches!(decision, Decision::Assign { .. } | Decision::Try { .. } | Decision::Place { .. });
-            let line = words::decision(&self.module, &self.facts, decision);
+            let line = words::decision(&self.module, &self.facts, &decision);
             // An allocation that is tried twice is refused twice.
             if !is_routine && lines.last() != Some(&line) {
                 lines.push(line);

@@ -2,7 +2,7 @@
 
 use crate::{Failure, files};
 use analysis::{Backend, Facts, Generation, Orders, Target};
-use assigner::{Assignment, Decision, Options};
+use assigner::{Assignment, Decisions, Options};
 use clap::Args;
 use flate2::read::MultiGzDecoder;
 use hlo::{Diagnostic, InstructionId, Module, Severity};
@@ -13,6 +13,9 @@ use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// Remarks on the files of a module that are told.
+const MOST_REMARKS: usize = 20;
 
 /// Modules that are listed to choose from.
 const MOST_NAMES: usize = 20;
@@ -435,8 +438,15 @@ impl ModuleArguments {
             if loaded.module.is_none() && loaded.dump.assignment.is_none() {
                 refuse(&loaded)?;
             }
-            for r in loaded.remarks.iter().filter(|r| r.severity == Severity::Error) {
+            for r in loaded.remarks.iter().take(MOST_REMARKS) {
                 crate::tell(&r.to_string());
+            }
+            if loaded.remarks.len() > MOST_REMARKS {
+                crate::tell(&format!(
+                    "{}: and {} remarks more, which `inspect` lists",
+                    self.module.display(),
+                    loaded.remarks.len() - MOST_REMARKS
+                ));
             }
             for f in &loaded.findings {
                 crate::tell(&format!("{}: {}", self.module.display(), f.words()));
@@ -698,7 +708,7 @@ impl AssignmentArguments {
     }
 
     /// Runs the assigner.
-    pub(crate) fn assign(&self, program: &Program) -> Result<(Assignment, Vec<Decision>), Failure> {
+    pub(crate) fn assign(&self, program: &Program) -> Result<(Assignment, Decisions), Failure> {
         let options = self.options(Some(program))?;
         let (assignment, decisions) =
             assigner::assign(&program.module, &program.facts, &program.facts.ranges, &options);

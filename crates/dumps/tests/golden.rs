@@ -6,7 +6,7 @@
 //! keys in `backend_config`.
 
 use analysis::{Facts, Generation, Orders, Target};
-use assigner::{Assignment, Decision, Options, Preset};
+use assigner::{Assignment, Decisions, Options, Preset};
 use hlo::Module;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ struct Run {
     module: Module,
     facts: Facts,
     assignment: Assignment,
-    decisions: Vec<Decision>,
+    decisions: Decisions,
 }
 
 fn run(case: &Path, source: Source) -> Run {
@@ -150,7 +150,7 @@ fn differences(case: &Path, source: Source) -> Vec<&'static str> {
     }
     if case.join("events.jsonl.gz").exists() {
         let want = events(text(case, "events.jsonl").lines().map(canonical));
-        let got = events(run.decisions.iter().filter_map(dumps::event).map(|e| canonical(&e)));
+        let got = events(run.decisions.iter().filter_map(|d| dumps::event(&d)).map(|e| canonical(&e)));
         if got != want {
             out.push("decisions");
         }

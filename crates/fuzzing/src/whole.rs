@@ -2,7 +2,7 @@
 
 use crate::modules;
 use analysis::{Backend, Facts, Orders, Position, Target};
-use assigner::{Assignment, Decision, Options};
+use assigner::{Assignment, Decisions, Options};
 use checker::{Plan, Verdict, Violation};
 use hlo::Module;
 use packing::Algorithm;
@@ -39,7 +39,7 @@ struct Run<'a> {
     module: Module,
     facts: Facts,
     assignment: Assignment,
-    decisions: Vec<Decision>,
+    decisions: Decisions,
 }
 
 /// Whatever the module, its assignment is the same again, no value is lost that another assignment could keep, heaps are

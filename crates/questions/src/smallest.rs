@@ -170,7 +170,7 @@ pub fn repacked(study: &Study, heaps: &[Repacked]) -> Result<Study, String> {
         Program { module: module.clone(), facts: again, frames: frames.clone(), dropped: dropped.clone() };
     let assignment: Assignment = assignment.with_allocations(allocations);
     // No rule put the values there, so there are no decisions to tell.
-    Ok(Study::of_assignment(program, assignment, Vec::new()))
+    Ok(Study::of_assignment(program, assignment, assigner::Decisions::new()))
 }
 
 /// The size of a heap with these offsets, and where each value begins.

@@ -2,7 +2,7 @@
 
 use crate::origin::{Frames, Origin, origin};
 use analysis::{AnalysisError, Backend, Facts, Orders, Position, Target, ValueId};
-use assigner::{Assignment, Decision, Options};
+use assigner::{Assignment, Decisions, Options};
 use dumps::read::{Dump, ValueName};
 use hlo::{InstructionId, Module, ShapeIndex};
 use opening::{Check, Loaded};
@@ -148,7 +148,7 @@ pub struct Study {
     /// The program, if its text is there.
     pub program: Option<Program>,
     /// Our assignment of the program and the decisions that led to it, also where the table is XLA's.
-    pub ours: Option<(Assignment, Vec<Decision>)>,
+    pub ours: Option<(Assignment, Decisions)>,
     /// The allocations.
     pub slabs: Vec<Slab>,
     /// The values with a place, in the order of the dump, or by number.
@@ -247,7 +247,7 @@ impl Study {
 
     /// An assignment of a program that was made already.
     #[must_use]
-    pub fn of_assignment(program: Program, assignment: Assignment, decisions: Vec<Decision>) -> Self {
+    pub fn of_assignment(program: Program, assignment: Assignment, decisions: Decisions) -> Self {
         let Program { module, facts, frames, .. } = &program;
         let mut slabs = Vec::new();
         let mut rows = Vec::new();

@@ -3,7 +3,7 @@
 use crate::commands::peak::row_in_json;
 use crate::input::{AssignmentArguments, ModuleArguments, Program};
 use crate::{Answer, Failure, say};
-use assigner::{Assignment, Decision};
+use assigner::{Assignment, Decisions};
 use questions::Study;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -132,12 +132,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     stats.map_or(Ok(Answer::Yes), |stats| say(&stats))
 }
 
-fn in_json(
-    program: Program,
-    assignment: Assignment,
-    decisions: Vec<Decision>,
-    timings: Option<Value>,
-) -> Value {
+fn in_json(program: Program, assignment: Assignment, decisions: Decisions, timings: Option<Value>) -> Value {
     let total = (assignment.total_bytes(), assignment.temp_bytes());
     let study =
         Study::of_assignment(questions::Program::new(program.module, program.facts), assignment, decisions);

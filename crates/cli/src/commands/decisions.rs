@@ -21,9 +21,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let mut out = String::new();
     for decision in &decisions {
         let line = if arguments.json {
-            event(decision)
+            event(&decision)
         } else {
-            Some(assigner::words::decision(&program.module, &program.facts, decision))
+            Some(assigner::words::decision(&program.module, &program.facts, &decision))
         };
         out.extend(line.map(|l| l + "\n"));
     }

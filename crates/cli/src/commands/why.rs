@@ -8,7 +8,7 @@ use crate::{Answer, Failure, say, shown};
 use analysis::sharing::Touching;
 use analysis::{BufferId, Interference, ValueId};
 use assigner::words::{both, bytes, grouped};
-use assigner::{AllocationId, Assignment, Decision, Refusal, words};
+use assigner::{AllocationId, Assignment, Decision, Decisions, Refusal, words};
 use packing::{BufferKey, Event};
 use questions::Study;
 use serde_json::{Map, Value, json};
@@ -29,13 +29,13 @@ pub(crate) struct Arguments {
 }
 
 /// One allocation that was offered.
-struct Trial<'a> {
+struct Trial {
     /// The value that the allocation was made for.
     made_for: Option<ValueId>,
     /// Its number in the finished assignment.
     allocation: Option<AllocationId>,
     /// Why not; `None` if it was taken.
-    refusal: Option<&'a Refusal>,
+    refusal: Option<Refusal>,
 }
 
 /// How a value was packed into a heap.
@@ -51,12 +51,12 @@ struct InHeap {
     leader: ValueId,
 }
 
-struct Story<'a> {
+struct Story {
     value: ValueId,
     buffer: BufferId,
-    trials: Vec<Trial<'a>>,
+    trials: Vec<Trial>,
     /// The decision that settled it.
-    outcome: Option<&'a Decision>,
+    outcome: Option<Decision>,
     in_heap: Option<InHeap>,
 }
 
@@ -86,35 +86,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     }
 }
 
-fn tell<'a>(
-    program: &Program,
-    assignment: &Assignment,
-    decisions: &'a [Decision],
-    value: ValueId,
-) -> Story<'a> {
+fn tell(program: &Program, assignment: &Assignment, decisions: &Decisions, value: ValueId) -> Story {
     let buffer = program.facts.value(value).buffer;
     let mut made_for: HashMap<AllocationId, ValueId> = HashMap::new();
     let mut story = Story { value, buffer, trials: Vec::new(), outcome: None, in_heap: None };
     for d in decisions {
         match d {
             Decision::New { allocation, buffer: b, .. } => {
-                made_for.insert(*allocation, program.facts.buffer(*b).values[0]);
-                if *b == buffer {
+                made_for.insert(allocation, program.facts.buffer(b).values[0]);
+                if b == buffer {
                     story.outcome = Some(d);
                 }
             }
-            Decision::Try { buffer: b, allocation } if *b == buffer => {
-                let first = made_for.get(allocation).copied();
+            Decision::Try { buffer: b, allocation } if b == buffer => {
+                let first = made_for.get(&allocation).copied();
                 let now = first.and_then(|v| assignment.place(v)).map(|(a, _)| a);
                 story.trials.push(Trial { made_for: first, allocation: now, refusal: None });
             }
-            Decision::Refuse { buffer: b, reason, .. } if *b == buffer => {
+            Decision::Refuse { buffer: b, reason, .. } if b == buffer => {
                 if let Some(last) = story.trials.last_mut() {
                     last.refusal = Some(reason);
                 }
             }
-            Decision::Reuse { buffer: b, .. } if *b == buffer => story.outcome = Some(d),
-            Decision::Delay { value: v } if *v == value => story.outcome = Some(d),
+            Decision::Reuse { buffer: b, .. } if b == buffer => story.outcome = Some(d),
+            Decision::Delay { value: v } if v == value => story.outcome = Some(d),
             _ => {}
         }
     }
@@ -161,7 +156,7 @@ fn in_heap(assignment: &Assignment, value: ValueId) -> Option<InHeap> {
 /// Free chunks that end beyond this go on for ever.
 const FOR_EVER: u64 = 1 << 62;
 
-fn in_words(program: &Program, assignment: &Assignment, story: &Story<'_>) -> String {
+fn in_words(program: &Program, assignment: &Assignment, story: &Story) -> String {
     let (module, facts) = (&program.module, &program.facts);
     let name = |v| facts.label(module, v);
     let buffer = facts.buffer(story.buffer);
@@ -182,7 +177,7 @@ fn in_words(program: &Program, assignment: &Assignment, story: &Story<'_>) -> St
     }
     for (i, t) in story.trials.iter().enumerate() {
         // An allocation may be offered twice, as that of an operand and as one of all.
-        let is_again = |other: &Trial<'_>| (other.made_for, other.refusal) == (t.made_for, t.refusal);
+        let is_again = |other: &Trial| (other.made_for, other.refusal) == (t.made_for, t.refusal);
         if t.refusal.is_some() && story.trials[..i].iter().any(is_again) {
             continue;
         }
@@ -192,7 +187,7 @@ fn in_words(program: &Program, assignment: &Assignment, story: &Story<'_>) -> St
             _ => "an allocation".to_owned(),
         };
         _ = match t.refusal {
-            Some(r) => writeln!(out, "{what}: no, {}", words::refusal(module, facts, r)),
+            Some(r) => writeln!(out, "{what}: no, {}", words::refusal(module, facts, &r)),
             None => writeln!(out, "{what}: yes"),
         };
     }
@@ -244,7 +239,7 @@ fn in_words(program: &Program, assignment: &Assignment, story: &Story<'_>) -> St
     out
 }
 
-fn in_json(program: &Program, assignment: &Assignment, story: &Story<'_>) -> Value {
+fn in_json(program: &Program, assignment: &Assignment, story: &Story) -> Value {
     let (module, facts) = (&program.module, &program.facts);
     let name = |v: ValueId| facts.label(module, v);
     let trials: Vec<Value> = story
@@ -254,7 +249,7 @@ fn in_json(program: &Program, assignment: &Assignment, story: &Story<'_>) -> Val
             json!({
                 "allocation": t.allocation.map(|a| a.0),
                 "made_for": t.made_for.map(name),
-                "refusal": t.refusal.map(|r| refusal(program, r)),
+                "refusal": t.refusal.map(|r| refusal(program, &r)),
             })
         })
         .collect();
