@@ -89,6 +89,7 @@ impl Facts {
     pub fn new(module: &Module, orders: Orders, target: Target) -> Result<Self, AnalysisError> {
         validate(module)?;
         let graph = CallGraph::new(module, &orders);
+        one_context(module, &graph)?;
         let mut dataflow = Values::new(module, &orders, &graph, &target);
         let in_place = InPlacePairs::new(module, &orders, &target);
         let merged = merge_values(module, &graph, &dataflow, &in_place);
@@ -453,7 +454,40 @@ fn validate(module: &Module) -> Result<(), AnalysisError> {
             Opcode::AsyncUpdate | Opcode::AsyncDone if operands.is_empty() => {
                 return fail("no operand, expected the link before".to_owned());
             }
+            // What they give is a part of what their start gave.
+            Opcode::CopyDone | Opcode::AsyncDone | Opcode::AsyncUpdate => {
+                let shape = module.instruction(operands[0]).shape;
+                if !module.shapes.is_tuple(shape) {
+                    return fail(format!(
+                        "its operand is {}, expected the tuple that a start gives",
+                        module.shapes.short(shape)
+                    ));
+                }
+            }
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A computation runs as control flow, in memory of its own, or per element: XLA gives one that does both a copy for each
+/// before it assigns buffers, and has no place for what is left.
+fn one_context(module: &Module, graph: &CallGraph) -> Result<(), AnalysisError> {
+    for c in module.computation_ids() {
+        let runs = |site: InstructionId| {
+            crate::graph::is_control_flow(module.instruction(site).opcode)
+                && graph.context(module.instruction(site).computation) == Context::ControlFlow
+        };
+        let callers = graph.callers(c);
+        let flow = callers.iter().find(|site| runs(**site));
+        let embedded = callers.iter().find(|site| !runs(**site));
+        if let (Some(flow), Some(embedded)) = (flow, embedded) {
+            let what = format!(
+                "%{} runs here as control flow and in %{} per element, expected a computation of its own for each",
+                module.computation_name(c),
+                module.name_of(*embedded)
+            );
+            return Err(AnalysisError::Malformed { instruction: *flow, what });
         }
     }
     Ok(())

@@ -57,6 +57,7 @@ pub fn callee_first(module: &Module, storage: &[ComputationId]) -> Vec<Computati
             }
         }
     }
+    let first = first_callers(&callers, storage);
     // Places are handed out upwards, so "to the end" is "the next place".
     let mut place = vec![None::<u64>; module.computations.len()];
     let mut next = 0;
@@ -70,6 +71,10 @@ pub fn callee_first(module: &Module, storage: &[ComputationId]) -> Vec<Computati
         stack.push(c);
         while let Some(at) = stack.pop() {
             for &caller in &callers[at.index()] {
+                // Nothing that calls it stands there yet, and neither does it.
+                if first[caller.index()] > turn as u32 {
+                    continue;
+                }
                 if seen[caller.index()] != turn as u32 && caller != c {
                     seen[caller.index()] = turn as u32;
                     stack.push(caller);
@@ -85,6 +90,36 @@ pub fn callee_first(module: &Module, storage: &[ComputationId]) -> Vec<Computati
     }
     let mut out = storage.to_vec();
     out.arrange_by_key(|c| place[c.index()]);
+    out
+}
+
+/// By computation: the smallest place in `storage` of it and all that call it, directly or not; 0 where calls go round in circles.
+fn first_callers(callers: &[Vec<ComputationId>], storage: &[ComputationId]) -> Vec<u32> {
+    let mut callees: Vec<Vec<ComputationId>> = vec![Vec::new(); callers.len()];
+    for (callee, all) in (0u32..).map(ComputationId).zip(callers) {
+        for caller in all {
+            callees[caller.index()].push(callee);
+        }
+    }
+    let mut own = vec![0u32; callers.len()];
+    for (place, c) in (0u32..).zip(storage) {
+        own[c.index()] = place;
+    }
+    // Callers first: a computation is ready when all that call it are done.
+    let mut waits: Vec<usize> = callers.iter().map(Vec::len).collect();
+    let mut ready: Vec<ComputationId> =
+        (0u32..).zip(&waits).filter(|(_, n)| **n == 0).map(|(c, _)| ComputationId(c)).collect();
+    let mut out = vec![0u32; callers.len()];
+    while let Some(c) = ready.pop() {
+        let above = callers[c.index()].iter().map(|caller| out[caller.index()]).min();
+        out[c.index()] = above.unwrap_or(u32::MAX).min(own[c.index()]);
+        for callee in &callees[c.index()] {
+            waits[callee.index()] -= 1;
+            if waits[callee.index()] == 0 {
+                ready.push(*callee);
+            }
+        }
+    }
     out
 }
 

@@ -216,3 +216,106 @@ fn numbers_without_sense() {
     let none = run(&["advise", &module, "--trials", "0"]);
     assert!(none.text.contains("Tried 0;"), "{}", none.text);
 }
+
+/// Each is refused where it is wrong, and says what is expected; none makes the command panic, which is another exit status.
+#[test]
+fn what_no_compiler_writes_is_refused_in_a_sentence() {
+    let folder = Folder::new("odd");
+    let entry = |lines: &str| format!("HloModule m, is_scheduled=true\n\nENTRY main {{\n{lines}\n}}\n");
+    let shared = "HloModule m, is_scheduled=true
+
+f {
+  p = f32[4]{0} parameter(0)
+  ROOT n = f32[4]{0} negate(p)
+}
+
+ENTRY main {
+  x = f32[4]{0} parameter(0)
+  a = f32[4]{0} fusion(x), kind=kLoop, calls=f
+  b = f32[4]{0} call(x), to_apply=f
+  ROOT c = f32[4]{0} add(a, b)
+}
+";
+    let of = |what: &str| entry(&format!("  x = f32[4]{{0}} parameter(0)\n  ROOT d = f32[4]{{0}} {what}"));
+    for (name, bytes, expected) in [
+        (
+            "shared.txt",
+            shared.into(),
+            ":11:3: %b: %f runs here as control flow and in %a per element, expected",
+        ),
+        (
+            "done.txt",
+            of("copy-done(x)").into(),
+            "its operand is f32[4], expected the tuple that a start gives",
+        ),
+        (
+            "async.txt",
+            of("async-done(x)").into(),
+            "its operand is f32[4], expected the tuple that a start gives",
+        ),
+        (
+            "branches.txt",
+            entry("  x = s32[] parameter(0)\n  ROOT n = f32[4]{0} conditional(x), branch_computations={}")
+                .into(),
+            ":5:8: 0 branches of `n`, expected at least one",
+        ),
+        ("packed.bz2", b"BZh91AY&SY\xff\x00".to_vec(), "bytes packed with bzip2, expected them unpacked"),
+        ("packed.xz", b"\xfd7zXZ\0\x00\x04".to_vec(), "bytes packed with xz, expected them unpacked"),
+        (
+            "packed.zst",
+            b"\x28\xb5\x2f\xfd\x00".to_vec(),
+            "bytes packed with Zstandard, expected them unpacked",
+        ),
+        ("wide.txt", b"\xff\xfe\0\0H\0\0\0".to_vec(), "UTF-32, expected UTF-8"),
+    ] {
+        let file = folder.file(name, bytes);
+        for command in ["peak", "assign", "constants", "donation"] {
+            refused(&[command, &file], expected);
+        }
+    }
+}
+
+/// A field of a protocol buffer.
+fn field(number: u64, bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![(number << 3 | 2) as u8, bytes.len() as u8];
+    out.extend(bytes);
+    out
+}
+
+/// A module of one computation in a protocol buffer: a parameter of number 1, and what is negated, of number 2.
+fn proto(root: u8, operand: u8, second: u8) -> Vec<u8> {
+    let shape = field(3, &[0x10, 11, 0x1a, 1, 64, 0x2a, 3, 0x0a, 1, 0]);
+    let instruction = |name: &str, opcode: &str, id: u8, more: &[u8]| {
+        // Numbers of 16 and above take two bytes: 35, the instruction's own, and 36, its operands.
+        [
+            field(1, name.as_bytes()),
+            field(2, opcode.as_bytes()),
+            shape.clone(),
+            vec![0x98, 2, id],
+            more.to_vec(),
+        ]
+        .concat()
+    };
+    let parameter = instruction("x", "parameter", 1, &[0x48, 0]);
+    let negated = instruction("n", "negate", second, &[0xa2, 2, 1, operand]);
+    let computation =
+        [field(1, b"main"), field(2, &parameter), field(2, &negated), vec![0x28, 1, 0x30, root]].concat();
+    [field(1, b"m"), field(2, b"main"), field(3, &computation), vec![0x30, 1]].concat()
+}
+
+#[test]
+fn protocol_buffers_that_contradict_themselves_are_refused() {
+    let folder = Folder::new("protos");
+    let good = folder.file("good.pb", proto(2, 1, 2));
+    let answer = run(&["peak", &good]);
+    assert_eq!(answer.status, 0, "{}", answer.said);
+    assert!(answer.text.starts_with("512 B in all"), "{}", answer.text);
+    for (name, bytes, expected) in [
+        ("root.pb", proto(9, 1, 2), "a computation whose root is none of its instructions"),
+        ("twice.pb", proto(2, 1, 1), "a second instruction of this id"),
+        ("itself.pb", proto(2, 2, 2), "expected its definition above"),
+    ] {
+        let file = folder.file(name, bytes);
+        refused(&["peak", &file], expected);
+    }
+}

@@ -221,11 +221,11 @@ impl Checker<'_> {
         let (called, operands) = (module.called(id), module.operands(id));
         if called.is_empty() || called.len() + 1 != operands.len() {
             let read = format!("{} branches of {}", called.len(), quote(module.name_of(id)));
-            self.error(
-                id,
-                read,
-                format!("expected {}, one for each operand but the first", operands.len() - 1),
-            );
+            let expected = match operands.len() - 1 {
+                0 => "expected at least one, and an operand for each".to_owned(),
+                n => format!("expected {n}, one for each operand but the first"),
+            };
+            self.error(id, read, expected);
             return;
         }
         for (branch, operand) in called.iter().zip(&operands[1..]) {

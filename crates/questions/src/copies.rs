@@ -232,6 +232,9 @@ fn trip_count(module: &Module, id: InstructionId) -> Option<u64> {
     let config = module.attribute(id, "backend_config")?;
     let (_, rest) = config.split_once("known_trip_count")?;
     let start = rest.find(|c: char| c.is_ascii_digit())?;
+    if rest[..start].ends_with('-') {
+        return None;
+    }
     let digits = &rest[start..];
     digits[..digits.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
 }

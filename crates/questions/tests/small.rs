@@ -329,7 +329,9 @@ fn steps_of_two_programs_are_laid_beside_each_other() {
     };
     let program = |order: &[(usize, usize)]| {
         let mut lines = String::from("  v0 = f32[64]{0} parameter(0)\n");
-        order.iter().for_each(|(i, of)| lines += &line(*i, *of));
+        for (i, of) in order {
+            lines += &line(*i, *of);
+        }
         entry("", &format!("{lines}  ROOT r = f32[] custom-call(v1, v2, v3), custom_call_target=\"sum\""))
     };
     // The right one has two instructions more, and v3 before v2.

@@ -147,22 +147,68 @@ fn in_words(
     if spaces.len() > 1 {
         _ = writeln!(out, "By memory space: {}.", spaces.join(", "));
     }
-    for space in &peak.spaces {
-        if space.temp > 0 {
-            space_in_words(study, space, most, &mut out);
-        }
-    }
+    let (first, rest) = notes.split_at(notes.len().min(FIRST_NOTES));
     if peak.spaces.iter().all(|s| s.temp == 0) {
         out += "There are no temporaries: arguments, outputs and constants are all there is.\n";
     }
-    if !notes.is_empty() {
-        out += "\nWhat stands out:\n";
+    for space in peak.spaces.iter().filter(|s| s.temp > 0) {
+        out += &summary(study, space);
+    }
+    notes_in_words("What stands out:", first, most, &mut out);
+    for space in peak.spaces.iter().filter(|s| s.temp > 0) {
+        space_in_words(study, space, most, &mut out);
+    }
+    notes_in_words("What else stands out:", rest, most.saturating_sub(first.len()), &mut out);
+    if let (Some(program), Some(counted)) = (&study.program, counted) {
+        counted_in_words(study, program, counted, most, &mut out);
+    }
+    out
+}
+
+/// Notes that are told before the tables.
+const FIRST_NOTES: usize = 5;
+
+fn notes_in_words(title: &str, notes: &[Note], most: usize, out: &mut String) {
+    if most > 0 && !notes.is_empty() {
+        _ = writeln!(out, "\n{title}");
         for note in notes.iter().take(most) {
             _ = writeln!(out, "  {}", note.words);
         }
     }
-    if let (Some(program), Some(counted)) = (&study.program, counted) {
-        counted_in_words(study, program, counted, most, &mut out);
+}
+
+/// What a memory space comes to: how much, when, and where most of it comes from.
+fn summary(study: &Study, space: &SpacePeak) -> String {
+    let mut out = format!(
+        "Temporaries of memory space {}: {}. Most is taken at step {} of {}, {}: {}, {} not.\n",
+        space.color,
+        both(space.temp),
+        space.step,
+        study.end,
+        study.at(space.step),
+        both(space.live),
+        bytes(space.temp.saturating_sub(space.live))
+    );
+    let by = |property: &dyn Fn(&Row) -> String| -> Vec<String> {
+        let sums = questions::sums(study, &space.slots, property);
+        let part = |s: &Sum| format!("{} {:.0} %", s.name, share(s.bytes, space.live));
+        let mut parts: Vec<String> = sums.iter().take(3).map(part).collect();
+        let named = sums.iter().fold(0u64, |n, s| n.saturating_add(s.bytes));
+        let rest = share(space.live.saturating_sub(named), space.live);
+        if !parts.is_empty() && rest >= 0.5 {
+            parts.push(format!("{rest:.0} % without"));
+        }
+        parts
+    };
+    let lines = by(&|r| r.origin.source_words());
+    let operations = by(&|r| r.origin.operation().to_owned());
+    let phases = by(&|r| r.origin.phase.name().to_owned());
+    for (what, parts) in
+        [("By source line", lines), ("By operation", operations), ("By part of the step", phases)]
+    {
+        if !parts.is_empty() {
+            _ = writeln!(out, "  {what}: {}.", parts.join(", "));
+        }
     }
     out
 }
@@ -198,17 +244,7 @@ fn told_peak_words(study: &Study, peak: &dumps::Peak) -> Option<String> {
 }
 
 fn space_in_words(study: &Study, space: &SpacePeak, most: usize, out: &mut String) {
-    _ = writeln!(
-        out,
-        "\nTemporaries of memory space {}: {}. Most is taken at step {} of {}, {}: {}, {} not.\n",
-        space.color,
-        both(space.temp),
-        space.step,
-        study.end,
-        study.at(space.step),
-        both(space.live),
-        bytes(space.temp.saturating_sub(space.live))
-    );
+    _ = writeln!(out, "\nIn memory space {} at step {}:\n", space.color, space.step);
     let groups = questions::groups(study, &space.slots);
     let growing = questions::growing(study, space);
     _ = writeln!(out, "{:>15}  {:>15}  {:>6}  {:<11}  what", "bytes", "cumulative", "share", "steps");

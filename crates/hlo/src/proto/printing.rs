@@ -356,6 +356,11 @@ impl<'b> Printer<'b> {
                 order
             }
         };
+        // A module from before there was such a field has its root last.
+        if computation.root != 0 && names.get(computation.root).is_none() {
+            let at = computation.instructions.first().copied().unwrap_or(&[]);
+            return Err(Broken::at(at, "a computation whose root is none of its instructions"));
+        }
         if entry {
             self.out.push_str("ENTRY ");
         }

@@ -8,6 +8,21 @@ pub(super) fn binary(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     if head.starts_with(&[0x1f, 0x8b]) {
         return Some(("gzip-compressed bytes", "expected them unpacked"));
     }
+    if head.starts_with(&[0xff, 0xfe, 0, 0]) || head.starts_with(&[0, 0, 0xfe, 0xff]) {
+        return Some(("UTF-32", "expected UTF-8"));
+    }
+    let packed: [(&[u8], &str); 4] = [
+        (b"BZh", "bytes packed with bzip2"),
+        (b"\xfd7zXZ\0", "bytes packed with xz"),
+        (b"\x28\xb5\x2f\xfd", "bytes packed with Zstandard"),
+        (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    ];
+    // A text may begin with these letters, but not go on with what is no text.
+    if let Some((_, what)) =
+        packed.iter().find(|(magic, _)| head.starts_with(magic) && std::str::from_utf8(head).is_err())
+    {
+        return Some((what, "expected them unpacked, or packed with gzip"));
+    }
     if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
         return Some(("UTF-16", "expected UTF-8"));
     }
