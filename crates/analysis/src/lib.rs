@@ -4,6 +4,33 @@
 //! (dataflow), HLO [`buffers`] (must-alias), the [`clock`] (the schedule, flattened), live [`ranges`], and
 //! whether two values may share an address ([`sharing`]). [`Facts::new`] runs them all.
 //!
+//! ```
+//! let module = hlo::read(
+//!     "HloModule m, is_scheduled=true
+//!
+//! ENTRY main {
+//!   p = f32[4]{0} parameter(0)
+//!   a = f32[4]{0} negate(p)
+//!   b = f32[4]{0} exponential(p)
+//!   ROOT c = f32[4]{0} add(a, b)
+//! }
+//! ",
+//! )
+//! .complete()
+//! .expect("a module");
+//! let target = analysis::Target::detect(&module);
+//! let orders = analysis::Orders::guess(&module, &target);
+//! let facts = analysis::Facts::new(&module, orders, target).expect("a module that can be analysed");
+//!
+//! let range = |name: &str| {
+//!     let found = facts.ranges.iter().find(|(value, _)| facts.label(&module, *value) == name);
+//!     found.map(|(_, range)| (range.start.0, range.end.0))
+//! };
+//! // Written at step 1, wanted until step 3, where it is read; an argument is alive to the end.
+//! assert_eq!(range("a"), Some((1, 3)));
+//! assert_eq!(range("p"), Some((0, 4)));
+//! ```
+//!
 //! Names are XLA's own. Sections cited are those of the buffer-assignment specification.
 
 pub mod buffers;

@@ -12,6 +12,18 @@
 //! [`read`] takes them back, of this and of older generations.
 //!
 //! Each writer gives the whole file as text, byte for byte as XLA does where ids are XLA's own.
+//!
+//! ```
+//! let text = "BufferAssignment:
+//! allocation 0: size 16, parameter 0, shape |f32[4]| at ShapeIndex {}:
+//!  value: <0 p @0> (size=16,offset=0): f32[4]{0}
+//! allocation 1: size 16, output shape is |f32[4]|, maybe-live-out:
+//!  value: <1 n @0> (size=16,offset=0): f32[4]{0}
+//! ";
+//! let (read, problems) = dumps::read::buffer_assignment(text);
+//! assert!(problems.is_empty(), "{problems:?}");
+//! assert_eq!((read.allocations.len(), read.total_bytes(), read.temp_bytes()), (2, 32, 0));
+//! ```
 
 mod buffer_assignment;
 mod bytes;

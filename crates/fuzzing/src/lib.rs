@@ -4,6 +4,13 @@
 //! The bodies for one crate are in that crate's hidden `fuzzing` module. What needs several of them is here: a
 //! [generator](modules) of small valid modules, and the way of such a module through the [whole engine](whole). The
 //! tests run each body about a second; `cargo xtask fuzz` runs it for as long as one likes.
+//!
+//! ```
+//! let text = fuzzing::TARGETS.iter().find(|target| target.name == "text").expect("a target of that name");
+//! // Whatever the bytes are, nothing panics; what can be read can be printed and read again.
+//! (text.body)(b"HloModule m\n\nENTRY main {\n  ROOT p = f32[4] parameter(0)\n}\n");
+//! (text.body)(b"HloModule \xff ENTRY {{{");
+//! ```
 
 mod lab;
 pub mod modules;

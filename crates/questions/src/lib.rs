@@ -25,6 +25,30 @@
 //! | which constants are there, who reads them, which are equal or were captured | [`constants()`] |
 //! | what stands out, in sentences | [`notes()`] |
 //! | the numbers of `memory_analysis` | [`numbers`], [`cautions`] |
+//!
+//! ```
+//! let module = hlo::read(
+//!     "HloModule m, is_scheduled=true
+//!
+//! ENTRY main {
+//!   x = f32[256]{0} parameter(0)
+//!   a = f32[256]{0} reverse(x), dimensions={0}
+//!   b = f32[256]{0} reverse(a), dimensions={0}
+//!   ROOT r = f32[] custom-call(a, b), custom_call_target=\"sum\"
+//! }
+//! ",
+//! )
+//! .complete()
+//! .expect("a module");
+//! let target = analysis::Target::new(analysis::Backend::Cpu);
+//! let facts = analysis::Facts::new(&module, analysis::Orders::guess(&module, &target), target).expect("facts");
+//! let program = questions::Program::new(module, facts);
+//! let study = questions::Study::of_program(program, &assigner::Options::default());
+//!
+//! let peak = questions::peak(&study);
+//! assert_eq!(peak.spaces[0].live, 2048); // a and b, both wanted by the last instruction
+//! assert_eq!(peak.owner(questions::Role::Argument).map(|o| o.bytes), Some(1024));
+//! ```
 
 mod asked;
 mod changes;
