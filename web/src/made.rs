@@ -164,7 +164,7 @@ mod view {
                 <dt class="code">"bufferscope inspect dump"</dt>
                 <dd>"says what the folder holds, and whether its files contradict each other"</dd>
                 <dt class="code">"bufferscope assign MODULE --orders MODULE.hlo.pb --out ours"</dt>
-                <dd>"writes the four files as XLA does, to be compared with XLA's by any tool"</dd>
+                <dd>"writes the four files as XLA does, to be compared with XLA's by any tool; the .hlo.pb comes with --xla_dump_hlo_as_proto"</dd>
                 <dt class="code">"bufferscope diff BUFFER-ASSIGNMENT ours/buffer-assignment.txt"</dt>
                 <dd>"says what differs, allocation by allocation and value by value"</dd>
                 <dt class="code">"bufferscope check MODULE BUFFER-ASSIGNMENT"</dt>

@@ -11,6 +11,9 @@ use std::sync::Arc;
 const PROGRESS: &str = "lessons";
 const DRAFT: &str = "lesson-draft";
 
+/// The name of the lesson's answer in the state of a step's figure.
+pub const ANSWER: &str = "lesson";
+
 /// A step that is open.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Open {
@@ -170,7 +173,7 @@ impl Classroom {
                         Now::Open(Open { place, lesson })
                     } else {
                         Now::Broken(format!(
-                            "The lesson has {} steps, not {}.",
+                            "The lesson ends at step {}; there is no step {}.",
                             lesson.steps.len(),
                             place.step + 1
                         ))
@@ -253,8 +256,10 @@ impl Classroom {
         };
         let id = open.lesson.steps[open.place.step].figure.clone();
         if let Some(figure) = self.book.figure(&id) {
-            let state = figure.state.get_untracked();
+            let mut state = figure.state.get_untracked();
             self.left.update_value(|l| _ = l.insert((open.place.key(), open.place.step), state.clone()));
+            // The answer belongs to the lesson.
+            state.view.remove(ANSWER);
             self.book.begin(&id, None, Some(state));
             self.begun.set_value(None);
         }

@@ -292,7 +292,7 @@ fn Card(room: Classroom, open: Open) -> impl IntoView {
                                 if done.get() == count {
                                     "This was the last step, and all are done.".to_owned()
                                 } else {
-                                    format!("This is the last step; {} of {} are done.", done.get(), count)
+                                    format!("This is the last step; {} of {} done.", done.get(), count)
                                 }
                             }}
                         </p>

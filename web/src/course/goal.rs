@@ -155,6 +155,7 @@ impl Condition {
                 let is = n <= *most;
                 let words = match (is, n) {
                     (true, _) => String::new(),
+                    (false, 1) => "One change is made; the goal allows none.".to_owned(),
                     (false, n) => format!(
                         "{} changes are made; the goal allows {}.",
                         grouped(n.into()),

@@ -95,7 +95,7 @@ fn Entry(room: Classroom, place: Place, lesson: Arc<Lesson>) -> impl IntoView {
     let words = move || match done.get() {
         0 => format!("Begin: {count} steps"),
         n if n == count => "All steps are done. Once more".to_owned(),
-        n => format!("Go on at step {}: {n} of {count} are done", next.get() + 1),
+        n => format!("Go on at step {}: {n} of {count} done", next.get() + 1),
     };
     view! {
         <h3>{lesson.title.clone()}</h3>

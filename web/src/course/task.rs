@@ -1,6 +1,6 @@
 //! What there is to do in a step, and whether it is done.
 
-use super::classroom::{Classroom, Open};
+use super::classroom::{ANSWER, Classroom, Open};
 use super::goal::{self, Condition, Judge, Seen, Start};
 use super::{Step, Task};
 use crate::engine::Opened;
@@ -9,9 +9,6 @@ use crate::teach::{Predict, PuzzleResult, coded};
 use crate::workbench::{Shared, Workbench};
 use leptos::ev::Event;
 use leptos::prelude::*;
-
-/// The name of a lesson's answer in the state of its figure.
-const ANSWER: &str = "lesson";
 
 /// What there is to do in the step that is open.
 #[component]
