@@ -18,6 +18,7 @@ use assigner::{Decision, Decisions};
 use opening::{Blob, Limits, Stage};
 use questions::{Peak, Program, Role, Settings, Study};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// Is told how far a long answer is.
 pub type Tell<'a> = &'a mut dyn FnMut(Progress);
@@ -494,6 +495,7 @@ impl Session {
                 .map(|n| Notable { words: cut_line(&n.words), row: n.rows.first().map(|r| *r as u32) })
                 .collect();
             (out.makers, out.peak_at) = makers(first);
+            out.beside = beside(first);
             if out.line.peak.is_none() {
                 out.line.peak = first.study.program.as_ref().map(|p| dumps::peak(&p.module, &p.facts).total);
                 out.line.peak_is_ours = true;
@@ -1163,6 +1165,39 @@ fn makers(view: &View) -> (Vec<Maker>, String) {
     (groups.iter().take(MOST_MAKERS).filter_map(maker).collect(), at)
 }
 
+/// Arguments, outputs and constants by shape: those that are a twentieth of all or more.
+fn beside(view: &View) -> Vec<Maker> {
+    const MOST: usize = 3;
+    let study = &view.study;
+    let mut largest: Vec<Option<usize>> = vec![None; study.slabs.len()];
+    for (i, row) in study.rows.iter().enumerate() {
+        let best = &mut largest[row.slab];
+        if best.is_none_or(|b| study.rows[b].size < row.size) {
+            *best = Some(i);
+        }
+    }
+    let mut by_shape: BTreeMap<(Role, &str), Maker> = BTreeMap::new();
+    for (slab, row) in study.slabs.iter().zip(largest) {
+        let Some(row) = row.filter(|_| !matches!(slab.role, Role::Temp | Role::ThreadLocal)) else {
+            continue;
+        };
+        let value = &study.rows[row];
+        let made = by_shape.entry((slab.role, &value.shape)).or_insert_with(|| Maker {
+            shape: cut(&value.shape),
+            operation: slab.role.name().to_owned(),
+            line: cut(&value.origin.source_words()),
+            row: row as u32,
+            ..Maker::default()
+        });
+        made.count += 1;
+        made.bytes = made.bytes.saturating_add(slab.size);
+    }
+    let mut all: Vec<Maker> = by_shape.into_values().filter(|m| m.bytes >= view.peak.total / 20).collect();
+    all.sort_by_key(|m| std::cmp::Reverse(m.bytes));
+    all.truncate(MOST);
+    all
+}
+
 fn difference(dump: &View, ours: &View) -> Words {
     let mut same = 0u32;
     let mut moved: Vec<(u64, String)> = Vec::new();
@@ -1423,6 +1458,8 @@ fn of_program(view: &View, program: &Program, value: ValueId, out: &mut Detail) 
         }
         let mut lines: Vec<String> =
             about[more..].iter().map(|d| cut_line(&words::decision(module, facts, d))).collect();
+        // Allocations are numbered as they are at the moment, so that several refusals may read alike.
+        lines.dedup();
         if more > 0 {
             lines.insert(0, format!("{more} earlier refusals are in the decision log."));
         }

@@ -98,11 +98,13 @@ impl Axis {
     }
 }
 
-/// The scale that tells most: what is matched, where enough of it comes in the same order.
+/// The scale that tells most: what is matched, where enough of it comes in the same order, and it is enough of the shorter
+/// program.
 #[must_use]
 pub fn best_scale(compared: &Compared) -> Scale {
     let (aligned, of) = compared.aligned;
-    if aligned >= 3 && aligned.saturating_mul(4) >= of { Scale::Matched } else { Scale::Share }
+    let wanted = of.max(compared.ends.0.min(compared.ends.1).saturating_add(1));
+    if aligned >= 3 && aligned.saturating_mul(4) >= wanted { Scale::Matched } else { Scale::Share }
 }
 
 /// What both have in use at one place.
@@ -545,7 +547,8 @@ mod tests {
         assert_eq!(peaks.words()[2], difference(300, 300));
         assert_eq!(best_scale(&compared), Scale::Matched);
         assert_eq!(best_scale(&Compared { aligned: (2, 2), ..compared.clone() }), Scale::Share);
-        assert_eq!(best_scale(&Compared { aligned: (3, 13), ..compared }), Scale::Share);
+        assert_eq!(best_scale(&Compared { aligned: (3, 13), ..compared.clone() }), Scale::Share);
+        assert_eq!(best_scale(&Compared { ends: (19, 15), ..compared }), Scale::Share);
     }
 
     #[test]

@@ -603,6 +603,9 @@ pub struct Chosen {
     pub makers: Vec<Maker>,
     /// The instruction at the peak.
     pub peak_at: String,
+    /// What most of the arguments, outputs and constants is made of, the most bytes first: only what counts beside the
+    /// temporaries. Its operation is what it is for.
+    pub beside: Vec<Maker>,
 }
 
 /// Something that stands out.
@@ -614,7 +617,7 @@ pub struct Notable {
     pub row: Option<u32>,
 }
 
-/// Values alike in shape, operation and scope that are alive at the peak.
+/// Values alike in shape, operation and scope that are alive at the peak, or whose allocations are alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Maker {
     /// How many places in memory they take.

@@ -108,6 +108,24 @@ fn a_compile_that_failed_is_taken_apart() {
 }
 
 #[test]
+fn what_is_needed_beside_the_temporaries_is_named() {
+    let (mut session, opened) = open(vec![Blob::new("dump.zip", OUT_OF_MEMORY)]);
+    let chosen = choose(&mut session, by_name(&opened, "jit_one_big_square"));
+    let (first, total) = (&chosen.beside[0], chosen.sources[0].total);
+    assert_eq!((first.operation.as_str(), first.count, first.bytes), ("output", 1, 32 << 30), "{first:?}");
+    // Nothing small, and no temporary.
+    assert!(chosen.beside.iter().all(|m| m.bytes >= total / 20), "{:?}", chosen.beside);
+    let kinds = &chosen.sources[0].by_kind;
+    let sum: u64 = kinds.iter().filter(|k| k.0 != Kind::Temp).map(|k| k.1).sum();
+    assert!(chosen.beside.iter().map(|m| m.bytes).sum::<u64>() <= sum);
+    // Twenty arguments of one shape are one line, and what the message blames on temporaries is said to be none.
+    let chosen = choose(&mut session, by_name(&opened, "jit_too_many_arguments"));
+    let told: Vec<_> = chosen.beside.iter().map(|m| (m.operation.as_str(), m.count, m.bytes)).collect();
+    assert_eq!(told, [("argument", 20, 20 << 30), ("output", 20, 20 << 30)]);
+    assert!(chosen.makers.is_empty());
+}
+
+#[test]
 fn every_sample_opens_and_its_list_adds_up_to_its_peak() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/modules");
     let mut tried = 0;

@@ -107,10 +107,12 @@ test("the answer comes first: how much, what makes the peak, what would change i
     assert.ok(box.y + box.height < 900, `the answer begins at ${box.y}`);
     assert.match(await page.locator(".too-many").textContent(), /There were [\d,]+ B.*too many/);
     // What makes the peak adds up to no more than it, largest first, and each leads to its value.
-    const makers = await page.locator(".makers .number.quiet").allTextContents();
+    const makers = await page.locator(".makers:not(#beside-temps) .number.quiet").allTextContents();
     const shares = makers.map((m) => Number(m.replace(" %", "")));
     assert.deepEqual(shares, shares.toSorted((a, b) => b - a));
     assert.ok(shares[0] > 0 && shares.reduce((a, b) => a + b, 0) <= 102, makers.join(" "));
+    // What is no temporary is named too, with its share of all: here an output that is larger than all of them.
+    assert.match(await page.locator("#beside-temps li").first().textContent(), /32\.0 GiB67 %.*output/);
     const kinds = await page.locator(".shares .number.quiet").allTextContents();
     const sum = kinds.reduce((a, k) => a + Number.parseFloat(k), 0);
     assert.ok(Math.abs(sum - 100) < 0.5, kinds.join(" "));

@@ -32,7 +32,9 @@ pub fn ComparePane(lab: Lab) -> impl IntoView {
             .flat_map(|o| &o.modules)
             .filter(|m| Some(m.module) != own)
             .map(|m| {
-                let parts = [m.id.as_str(), m.name.as_str(), m.backend.as_str(), m.folder.as_str()];
+                // A folder is often named as the backend.
+                let folder = if m.folder == m.backend { "" } else { &m.folder };
+                let parts = [m.id.as_str(), m.name.as_str(), m.backend.as_str(), folder];
                 (m.module, parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join(" "))
             })
             .collect()

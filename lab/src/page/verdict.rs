@@ -46,6 +46,13 @@ pub fn Verdict(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
         }
     };
     let makers = chosen.makers.clone();
+    let beside = chosen.beside.clone();
+    let temp = first
+        .by_kind
+        .iter()
+        .filter(|k| matches!(k.0, Kind::Temp | Kind::ThreadLocal))
+        .fold(0, |n, k| n + k.1);
+    let fixed = total.saturating_sub(temp);
     let stack = kinds
         .iter()
         .map(|(kind, size, _)| {
@@ -110,6 +117,20 @@ pub fn Verdict(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
                 <button type="button" class="link small" id="all-at-peak" on:click=line_of>
                     "All that is alive at the peak"
                 </button>
+                {(!beside.is_empty())
+                    .then(|| {
+                        view! {
+                            <p class="small beside-temps">
+                                {format!("{} of arguments, outputs and constants are needed besides; of all memory:", binary(fixed))}
+                            </p>
+                            <ol class="makers" id="beside-temps">
+                                {beside
+                                    .into_iter()
+                                    .map(|maker| view! { <Made lab maker live=total /> })
+                                    .collect_view()}
+                            </ol>
+                        }
+                    })}
             </section>
             <section aria-labelledby="verdict-change">
                 <h3 id="verdict-change">"What stands out, what would change it"</h3>
