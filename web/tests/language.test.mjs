@@ -132,3 +132,32 @@ test("the lab is in Chinese, and what is open stays when the language changes", 
     assert.equal(await page.locator("main canvas, main svg").count(), open, "nothing was loaded anew");
     assert.doesNotMatch(await page.locator("main").innerText(), /[\u4e00-\u9fff]/, "nothing Chinese is left");
   }));
+
+test("a comparison in the lab is in Chinese", () =>
+  withPage({ path: "lab.html", locale: "zh-CN" }, async (page) => {
+    await page.locator("#open-files").setInputFiles(["mlp_grad.txt", "gpu_mlp_grad.txt"].map((n) => join(root, "assets/modules", n)));
+    const rows = page.locator(".modules tbody tr");
+    await rows.nth(1).waitFor({ timeout: 30_000 });
+    await rows.first().getByRole("button").click();
+    await page.locator("#values tbody tr").first().waitFor({ timeout: 30_000 });
+    await page.locator("#tab-Compare").click();
+    await page.locator("#compare button").click();
+    await page.locator("#shared").waitFor({ timeout: 30_000 });
+    for (const scale of [0, 1, 2]) await page.locator(".scales button").nth(scale).click();
+    await page.locator("#shared-curves").focus();
+    await page.keyboard.press("End");
+    await settled(page);
+    await page.keyboard.press("Home");
+    await page.keyboard.press("Enter");
+    await page.locator("#at-place .answer").waitFor({ timeout: 30_000 });
+    await page.locator("#shared-table summary").click();
+    for (const section of await page.locator("#comparison section").all()) {
+      const button = section.locator("tbody button").first();
+      if (await button.count()) await button.click();
+    }
+    await settled(page);
+    assert.deepEqual(await missing(page), []);
+    assert.match(await page.locator("#shared text.label.left").first().textContent(), /这里/);
+    await screenshot(page, "lab-shared-chinese");
+    await expectNoSidewaysScroll(page);
+  }));

@@ -116,7 +116,11 @@ pub fn ComparePane(lab: Lab) -> impl IntoView {
                         .into_iter()
                         .map(|(module, name)| {
                             view! {
-                                <option value=module.to_string() selected=with.get_untracked() == Some(module)>
+                                <option
+                                    translate="no"
+                                    value=module.to_string()
+                                    selected=with.get_untracked() == Some(module)
+                                >
                                     {name}
                                 </option>
                             }
@@ -245,7 +249,9 @@ fn Table(lab: Lab, section: Section, lit: Lit) -> impl IntoView {
                 | "Offset there"
         )
     };
-    let numbers: Vec<bool> = head.iter().flatten().map(|h| is_number(h)).collect();
+    // What kind of cells stand in a column: figures, names of others, or words.
+    let kinds: Vec<(bool, bool)> =
+        head.iter().flatten().map(|h| (is_number(h), h == "Value there")).collect();
     let line = |(cells, about): (Vec<String>, About)| {
         let name = cells.first().cloned().unwrap_or_default();
         let words =
@@ -276,12 +282,20 @@ fn Table(lab: Lab, section: Section, lit: Lit) -> impl IntoView {
                         on:blur=move |_| leave()
                         on:click=choose
                     >
-                        <bdi class="code">{first}</bdi>
+                        <bdi class="code" translate="no">
+                            {first}
+                        </bdi>
                     </button>
                 </th>
                 {cells
-                    .zip(numbers.iter().skip(1))
-                    .map(|(cell, number)| view! { <td class:number=*number>{cell}</td> })
+                    .zip(kinds.iter().skip(1))
+                    .map(|(cell, (number, name))| {
+                        if *name {
+                            view! { <td><bdi translate="no">{cell}</bdi></td> }.into_any()
+                        } else {
+                            view! { <td class:number=*number>{cell}</td> }.into_any()
+                        }
+                    })
                     .collect_view()}
             </tr>
         }
