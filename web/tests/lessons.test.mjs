@@ -318,11 +318,14 @@ test("the presenter: one figure, larger, by keys and by a clicker; Esc leads bac
     await expectAccessible(page);
     // What is under the pointer is what is seen there, whatever the size.
     const band = clock.locator("svg .band").nth(3);
+    await band.evaluate((b) => b.scrollIntoView({ block: "center" }));
     const box = await band.boundingBox();
     await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
     await settled(page);
     assert.match(await hash(page), /clock=m=attention_grad;s=\d+/);
     const at = await bar.getByRole("status").innerText();
+    // The handle that the click has chosen keeps the keys that move it.
+    await title(page).focus();
     await page.keyboard.press("PageDown");
     await opened(page, { title: "Chapter 4: Live ranges", figure: "pair" });
     assert.notEqual(await bar.getByRole("status").innerText(), at);
@@ -353,6 +356,7 @@ test("a lesson's steps as slides; keys that a figure needs are the figure's", ()
       const { x, y, width, height } = await handle.boundingBox();
       return [x + width / 2, y + height / 2];
     };
+    await handle.evaluate((h) => h.scrollIntoView({ block: "center" }));
     const [x, y] = await middle();
     await page.mouse.move(x, y);
     await page.mouse.down();

@@ -161,7 +161,8 @@ fn StepFields(room: Classroom, id: u32) -> impl IntoView {
         });
     };
     let remove = move |_| draft.update(|d| d.rows.retain(|r| r.id != id));
-    let paragraphs = move || step.with(|s| s.says.join("\n\n"));
+    // Written into its field when it has changed, not whenever another field has: what is being typed stays.
+    let paragraphs = Memo::new(move |_| step.with(|s| s.says.join("\n\n")));
     let chosen = Memo::new(move |_| step.with(|s| kind(&s.task)));
     let choose = move |e: Event| {
         let task = match event_target_value(&e).as_str() {
@@ -206,7 +207,7 @@ fn StepFields(room: Classroom, id: u32) -> impl IntoView {
                     <textarea
                         rows="3"
                         maxlength="4000"
-                        prop:value=paragraphs
+                        prop:value=move || paragraphs.get()
                         on:change=move |e| {
                             let says = event_target_value(&e)
                                 .split("\n\n")
@@ -254,13 +255,13 @@ fn AskFields(draft: RwSignal<Draft>, id: u32) -> impl IntoView {
         Task::Ask { question, .. } => question,
         _ => String::new(),
     };
-    let listed = move || match task_of(draft, id) {
+    let listed = Memo::new(move |_| match task_of(draft, id) {
         Task::Ask { choices, answer, .. } => {
             let line = |(n, c): (usize, String)| if answer == Some(n) { format!("* {c}") } else { c };
             choices.into_iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
         }
         _ => String::new(),
-    };
+    });
     let set_question = move |e: Event| {
         change(draft, id, |s| {
             if let Task::Ask { question, .. } = &mut s.task {
@@ -292,7 +293,7 @@ fn AskFields(draft: RwSignal<Draft>, id: u32) -> impl IntoView {
         </label>
         <label>
             "Choices, a line each; * before the one that you expect. Without any, it is a question to think about"
-            <textarea rows="3" maxlength="4000" prop:value=listed on:change=set_choices></textarea>
+            <textarea rows="3" maxlength="4000" prop:value=move || listed.get() on:change=set_choices></textarea>
         </label>
     }
 }
@@ -304,12 +305,12 @@ fn ReachFields(draft: RwSignal<Draft>, id: u32) -> impl IntoView {
         Task::Reach { goal, .. } => goal,
         _ => String::new(),
     };
-    let listed = move || match task_of(draft, id) {
+    let listed = Memo::new(move |_| match task_of(draft, id) {
         Task::Reach { conditions, .. } => {
             conditions.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         }
         _ => String::new(),
-    };
+    });
     let set_goal = move |e: Event| {
         change(draft, id, |s| {
             if let Task::Reach { goal, .. } = &mut s.task {
@@ -339,7 +340,7 @@ fn ReachFields(draft: RwSignal<Draft>, id: u32) -> impl IntoView {
                 rows="2"
                 maxlength="2000"
                 spellcheck="false"
-                prop:value=listed
+                prop:value=move || listed.get()
                 on:change=set_conditions
             ></textarea>
         </label>
