@@ -77,6 +77,9 @@ function offer() {
 
 const startup = document.getElementById("startup");
 try {
+  // One exhibit and nothing around it, for a frame in somebody else's page.
+  const asked = new URLSearchParams(location.search);
+  if (asked.has("exhibit")) (await import(new URL("embed/talk.js", document.baseURI))).beAlone(asked);
   const { js, wasm } = document.querySelector("script[data-wasm]").dataset;
   // A page that cannot be translated is shown in English.
   const [page] = await Promise.all([import(new URL(js, document.baseURI)), speak(chosen()).catch((error) => console.warn(`English, because the table did not come: ${error}`))]);

@@ -1,6 +1,6 @@
 //! The page around the chapters: title, introduction, contents, theme.
 
-use crate::book::{Book, use_book};
+use crate::book::{Book, exhibit_asked_for, use_book};
 use crate::chapters::{CHAPTERS, LESSONS, MADE};
 use crate::figure::watch;
 use crate::parts::{Parts, Progress, Slot};
@@ -17,6 +17,9 @@ pub fn App() -> impl IntoView {
     let book = Book::open();
     provide_context(book);
     follow_system(palette);
+    if let Some(name) = exhibit_asked_for() {
+        return view! { <Alone name /> }.into_any();
+    }
     // The slug of the chapter that is being read.
     let reading = RwSignal::new(None::<&'static str>);
     let parts = book.parts;
@@ -81,6 +84,36 @@ pub fn App() -> impl IntoView {
             </p>
         </footer>
     }
+    .into_any()
+}
+
+/// One figure and nothing around it. Its chapter is put up whole, because the figure is a part of it; the style sheet shows the
+/// figure alone.
+#[component]
+fn Alone(name: String) -> impl IntoView {
+    let parts = use_book().parts;
+    let slots = parts.slots();
+    let Some(entry) = slots.iter().copied().find(|s| s.chapter.figures.contains(&name.as_str())) else {
+        let known: Vec<&str> = slots.iter().flat_map(|s| s.chapter.figures).copied().collect();
+        let said = format!("There is no exhibit {name}; there are {}.", known.join(", "));
+        return view! {
+            <main class="alone">
+                <p class="pending" role="alert">
+                    {said}
+                </p>
+            </main>
+        }
+        .into_any();
+    };
+    parts.fetch(entry);
+    let reading = RwSignal::new(None);
+    view! {
+        <Hatch />
+        <main class="alone" id="text">
+            <ChapterSection entry parts reading />
+        </main>
+    }
+    .into_any()
 }
 
 #[component]

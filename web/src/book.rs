@@ -52,6 +52,21 @@ pub struct Book {
     pub collect: RwSignal<Option<Callback<(String, String)>>>,
 }
 
+/// The exhibit that the address asks for in place of all of the page, as `boot.js` writes it down: `?exhibit=NAME`.
+pub fn exhibit_asked_for() -> Option<String> {
+    document().document_element()?.get_attribute("data-exhibit")
+}
+
+/// Is one figure shown, and nothing around it?
+pub fn is_alone() -> bool {
+    exhibit_asked_for().is_some()
+}
+
+/// Is it this one?
+pub fn is_alone_in(id: &str) -> bool {
+    exhibit_asked_for().as_deref() == Some(id)
+}
+
 impl Book {
     /// Reads the address and follows it from then on.
     pub fn open() -> Self {
@@ -152,6 +167,19 @@ impl Book {
         }
     }
 
+    /// Tells the page around a frame what state its figure is in (`embed/talk.js` listens); nothing where all of the page is
+    /// shown.
+    pub fn tell(id: &str, state: &str) {
+        if !is_alone_in(id) {
+            return;
+        }
+        let options = web_sys::CustomEventInit::new();
+        options.set_detail(&JsValue::from_str(state));
+        if let Ok(event) = web_sys::CustomEvent::new_with_event_init_dict("bufferscope", &options) {
+            _ = window().dispatch_event(&event);
+        }
+    }
+
     /// Notes that a figure is what the reader is at: keys for undo go to it.
     pub fn touch(self, id: &'static str) {
         self.last.set_value(Some(id));
@@ -191,7 +219,8 @@ impl Book {
             to
         };
         // Browsers refuse very long addresses, and too many in a short time; the page works on without.
-        _ = if as_entry {
+        // A frame's own history would stand in the way of that of the page around it.
+        _ = if as_entry && !is_alone() {
             history.push_state_with_url(&JsValue::NULL, "", Some(&to))
         } else {
             history.replace_state_with_url(&JsValue::NULL, "", Some(&to))
@@ -217,7 +246,7 @@ impl Book {
         for figure in self.figures.with_value(|f| f.values().copied().collect::<Vec<_>>()) {
             changed |= figure.follow_address();
         }
-        if !changed {
+        if !changed && !is_alone() {
             self.show(&anchor);
         }
     }
@@ -225,8 +254,8 @@ impl Book {
     /// Shows what the address names; once, when the page has just been put up.
     pub fn show_anchor(self) {
         let anchor = self.address.with_value(|a| a.anchor.clone());
-        // A reload comes back to where the reader was by itself.
-        let whole = self.modes.with_untracked(Vec::is_empty);
+        // A reload comes back to where the reader was by itself. A frame would move the page around it.
+        let whole = !is_alone() && self.modes.with_untracked(Vec::is_empty);
         if whole && !anchor.is_empty() && window().scroll_y().unwrap_or_default() < 1.0 {
             self.show(&anchor);
         }
@@ -362,7 +391,8 @@ impl Book {
     }
 }
 
-fn known(state: &State) -> bool {
+/// Is it of a module that there is?
+pub fn known(state: &State) -> bool {
     match &state.source {
         Source::Shipped(id) => shipped(id).is_some(),
         Source::Own(_) => true,

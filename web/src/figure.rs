@@ -1,8 +1,8 @@
 //! The shell around every figure: a title, what can be done with it, the picture itself once it is near the screen, and
 //! a live region that says what a change came to.
 
-use crate::book::use_book;
-use crate::scene::svg;
+use crate::book::{is_alone_in, use_book};
+use crate::share::Share;
 use crate::state::State;
 use crate::table::Table;
 use crate::workbench::Workbench;
@@ -84,36 +84,24 @@ pub fn Figure(
         on_cleanup(move || print.remove());
     }
     let book = use_book();
-    let copied = RwSignal::new(false);
-    let copy = move |_| {
-        let location = window().location();
-        let path = location.href().unwrap_or_default();
-        let path = path.split('#').next().unwrap_or_default();
-        let link = match wb.to_link() {
-            Some(state) => format!("{path}#v2/{}/{}={state}", wb.id, wb.id),
-            None => format!("{path}#{}", wb.id),
-        };
-        leptos::task::spawn_local(async move {
-            copied.set(browser::copy(&link).await);
+    let is_alone = is_alone_in(wb.id);
+    if is_alone {
+        // The page around the frame is told when there is something to be seen.
+        Effect::new(move |told: Option<bool>| {
+            let is_there = wb.is_there();
+            if is_there && told != Some(true) {
+                request_animation_frame(move || wb.tell());
+            }
+            is_there || told == Some(true)
         });
-    };
-    // What was copied is no longer what is shown.
-    Effect::new(move |_| {
-        wb.state.track();
-        copied.set(false);
-    });
-    let save = move |_| {
-        let scenes = wb.scenes();
-        let pictures: Vec<_> = scenes.iter().map(|(heading, scene)| (*heading, scene)).collect();
-        let name = format!("bufferscope-{}.svg", wb.id);
-        browser::download(&name, &svg::file(title, &pictures), "image/svg+xml");
-    };
+    }
     let (title_id, labelled) = (format!("{}-title", wb.id), format!("{}-title", wb.id));
     let children = StoredValue::new(children);
     let table = StoredValue::new(table);
     view! {
         <section
             class="figure"
+            class:only=is_alone
             id=wb.id
             tabindex="-1"
             node_ref=node
@@ -136,12 +124,7 @@ pub fn Figure(
                     <button type="button" disabled=move || !wb.is_changed() on:click=move |_| wb.reset()>
                         "Reset"
                     </button>
-                    <button type="button" on:click=copy>
-                        {move || if copied.get() { "Copied" } else { "Copy link" }}
-                    </button>
-                    <button type="button" on:click=save>
-                        "Save SVG"
-                    </button>
+                    <Share wb title />
                     <button type="button" class="present" on:click=move |_| book.present(wb.id)>
                         "Present"
                     </button>

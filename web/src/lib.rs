@@ -47,6 +47,8 @@ mod figure;
 #[cfg(target_arch = "wasm32")]
 mod parts;
 #[cfg(target_arch = "wasm32")]
+mod share;
+#[cfg(target_arch = "wasm32")]
 mod table;
 #[cfg(target_arch = "wasm32")]
 mod teach;
@@ -54,6 +56,10 @@ mod teach;
 mod views;
 #[cfg(target_arch = "wasm32")]
 mod workbench;
+
+// The element in other people's pages draws with it, too.
+#[cfg(target_arch = "wasm32")]
+pub use views::painter;
 
 /// Puts the page into the document.
 #[cfg(target_arch = "wasm32")]

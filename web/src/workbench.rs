@@ -478,6 +478,7 @@ impl Workbench {
         }
         self.history.update(|h| h.jump(state));
         self.announce();
+        self.tell();
         true
     }
 
@@ -497,6 +498,17 @@ impl Workbench {
 
     fn write_address(self, as_entry: bool) {
         self.book.write(self.id, as_entry);
+        self.tell();
+    }
+
+    /// Tells the page around a frame what is shown in it.
+    pub fn tell(self) {
+        Book::tell(self.id, &self.to_address().unwrap_or_default());
+    }
+
+    /// Is there something to be seen: the picture, or what is wrong? Tracked.
+    pub fn is_there(self) -> bool {
+        self.awake.get() && (self.base.with(Option::is_some) || self.problems.with(|p| !p.is_empty()))
     }
 
     /// Text typed by the reader: their own, unless it is one that came with the page.

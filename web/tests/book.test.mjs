@@ -110,6 +110,7 @@ test("copy link gives the figure and its state; a hash that is damaged changes n
 test("a picture can be saved, with its own colours and words", () =>
   withPage({ path: "#clock" }, async (page) => {
     const clock = await wake(page, "clock");
+    await clock.locator(".share > summary").click();
     const [file] = await Promise.all([
       page.waitForEvent("download"),
       clock.getByRole("button", { name: "Save SVG" }).click(),

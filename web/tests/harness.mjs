@@ -34,6 +34,7 @@ const TYPES = {
   ".css": "text/css; charset=utf-8",
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
+  ".mjs": "text/javascript; charset=utf-8",
   ".json": "application/json",
   ".svg": "image/svg+xml",
   ".txt": "text/plain; charset=utf-8",
@@ -224,14 +225,18 @@ export async function screenshot(page, name, options = {}) {
   await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true, ...options });
 }
 
+/** For pages that are none of ours: the browser of this file's tests. */
+export const inBrowser = async (body) => body((await start()).browser);
+
 /**
- * Fails on whatever axe finds that keeps somebody from using the page. Chapters of which no figure is awake are looked at only
- * with `whole`: they are the same in every test, and are most of the work.
+ * Fails on whatever axe finds that keeps somebody from using the page, or what is `within` an element. Chapters of which no
+ * figure is awake are looked at only with `whole`: they are the same in every test, and are most of the work.
  */
-export async function expectAccessible(page, { whole = false } = {}) {
+export async function expectAccessible(page, { whole = false, within } = {}) {
   // One run in the page itself, without collecting what is right: several times as quick, and finds the same.
   const axe = new AxeBuilder({ page }).setLegacyMode().options({ resultTypes: ["violations"] });
-  if (!whole) axe.exclude(".chapter:not(:has(.stage:not(.asleep)))");
+  if (within) axe.include(within);
+  else if (!whole) axe.exclude(".chapter:not(:has(.stage:not(.asleep)))");
   const { violations } = await axe.analyze();
   const grave = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   const found = grave.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.target.join(" ")).join(", ")}`);

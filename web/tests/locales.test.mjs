@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { Translator } from "../locale.js";
-import { lessonFiles, lessonTexts, root, rustFiles, rustStrings, rustTexts, texts } from "./texts.mjs";
+import { SCRIPTS, lessonFiles, lessonTexts, root, rustFiles, rustStrings, rustTexts, scriptTexts, texts } from "./texts.mjs";
 
 const read = (path) => readFileSync(join(root, path), "utf8");
 const table = JSON.parse(read("assets/locales/zh-Hans.json"));
@@ -30,7 +30,7 @@ test("every key of a table is still said somewhere", () => {
   const words = (text) => text.replace(/[^\p{L}\p{N}]+/gu, " ").trim();
   const sources = rustFiles().flatMap((f) => rustStrings(read(f)));
   for (const f of lessonFiles()) sources.push(...lessonTexts(read(f)).map(([text]) => text));
-  for (const f of ["index.html", "lab.html", "web/boot.js", "lab/lab-boot.js", "web/boot-single.js"]) sources.push(read(f));
+  for (const f of ["index.html", "lab.html", "web/boot.js", "lab/lab-boot.js", "web/boot-single.js", ...SCRIPTS]) sources.push(read(f));
   for (const f of readdirSync(join(root, "crates/assigner/tests/rules"))) sources.push(read(`crates/assigner/tests/rules/${f}`));
   const said = ` ${sources.map(words).join(" | ")} `;
   // A key may join pieces that the sources have apart, but no more than a few to a stretch between two slots.
@@ -70,6 +70,12 @@ test("texts are found in Rust as a reader sees them", () => {
   assert.deepEqual(of('x.expect("never seen here"); // "a comment"\nlet a = "Told \\\n   to all";'), ["Told to all"]);
   assert.deepEqual(of('let a = \'"\'; let b = r#"HLO of a module"#; self.expect("a shape")'), ["a shape"]);
   assert.deepEqual(of('let a = "Before tests"; #[cfg(test)] mod tests { let b = "In tests"; }'), ["Before tests"]);
+});
+
+test("texts are found in a script", () => {
+  const of = (source) => scriptTexts(source).map(([key]) => key);
+  assert.deepEqual(of('make("p", { className: "Not this one", title: "But this one" }, `and ${f(`of ${x}`)} this`); // "a comment"'), ["But this one", "and {0} this"]);
+  assert.deepEqual(of('if (e.key === "Escape") throw new Error(`There is no ${name}.`);'), ["There is no {0}."]);
 });
 
 const small = new Translator({

@@ -3,7 +3,8 @@
 // - the words directly within an element of `view!`, as one paragraph: other elements and code are slots, a mark ("dfn", "em",
 //   ...) that holds nothing but words stands by name;
 // - every other string with words: arguments of `format!` and its like become slots, in their order;
-// - the strings of the scripts that start the pages, and the texts of the HTML files.
+// - the strings of the scripts that start the pages, and the texts of the HTML files;
+// - the strings of the element for other people's pages.
 //
 // What stands behind `#[cfg(test)]`, in `expect`, `panic!`, `assert!`, in attributes that nobody reads, and in raw strings
 // (modules) is none. This is a reader of strings and tags, not of Rust.
@@ -198,7 +199,25 @@ function files(folder, ending) {
 }
 
 export const rustFiles = () =>
-  ["web/src", "lab/src", ...readdirSync(join(root, "crates")).map((c) => `crates/${c}/src`)].flatMap((f) => files(f, ".rs")).filter((f) => !NOT_SHOWN.test(f));
+  ["web/src", "lab/src", "embed/src", ...readdirSync(join(root, "crates")).map((c) => `crates/${c}/src`)].flatMap((f) => files(f, ".rs")).filter((f) => !NOT_SHOWN.test(f));
+
+/** Scripts that write texts. */
+export const SCRIPTS = ["embed/buffer-scope.js"];
+/** What stands before a string of a script that nobody reads. */
+const NO_TEXT_OF_SCRIPTS = /(?:[!=]==\s*|\b(?:className|type|part|role|allow|accept|import|from|querySelector(?:All)?\(|closest\(|(?:set|get|remove)Attribute\(|\w+EventListener\(|save\(|console\.\w+\()[:\s]*|aria-live"?: )$/;
+
+/** The texts of a script: [key, position]. What stands between braces in a template is a slot. */
+export function scriptTexts(source) {
+  const found = [];
+  const literal = /\/\/[^\n]*|\/\*[^]*?\*\/|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\$]|\\.|\$(?!\{)|\$\{(?:[^{}`]|`[^`]*`|\{[^{}]*\})*\})*`/g;
+  for (const { 0: text, index } of source.matchAll(literal)) {
+    if (text[0] === "/") continue;
+    let slots = 0;
+    const key = text.slice(1, -1).replace(/\$\{(?:[^{}`]|`[^`]*`|\{[^{}]*\})*\}/g, () => `{${slots++}}`).replace(/\\(?:x(\w\w)|n|(.))/g, (_, code, c) => (code ? String.fromCodePoint(parseInt(code, 16)) : (c ?? "\n")));
+    if (isText(key) && !NO_TEXT_OF_SCRIPTS.test(source.slice(Math.max(0, index - 60), index))) found.push([key, index]);
+  }
+  return found;
+}
 
 export const lessonFiles = () => files("assets/lessons", ".txt");
 
@@ -222,6 +241,10 @@ export function texts() {
   };
   for (const file of lessonFiles()) {
     for (const [key, line] of lessonTexts(readFileSync(join(root, file), "utf8"))) add(key, `${file}:${line}`);
+  }
+  for (const file of SCRIPTS) {
+    const source = readFileSync(join(root, file), "utf8");
+    for (const [key, at] of scriptTexts(source)) add(key, `${file}:${source.slice(0, at).split("\n").length}`);
   }
   for (const file of rustFiles()) {
     const source = readFileSync(join(root, file), "utf8");

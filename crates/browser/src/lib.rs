@@ -8,4 +8,4 @@ mod taken;
 
 pub use colours::{Palette, ThemeToggle, follow_system};
 pub use size::width_of;
-pub use taken::{copy, download, download_blob};
+pub use taken::{copy, download, download_blob, png};

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::process::{cargo, command, root, run, target_dir};
 use crate::serve::trunk;
-use crate::{Result, rules, setup, single};
+use crate::{Result, embed, rules, setup, single};
 
 /// What a page without a program may do: be looked at. Styles come from files; a block is moved through the style object,
-/// which this allows.
-const READ: &str = "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'";
+/// which this allows. `blob:` is a figure on its way to a PNG; no page can be made to fetch one of somebody else's.
+const READ: &str = "default-src 'none'; style-src 'self'; img-src 'self' blob:; font-src 'self'; base-uri 'none'; form-action 'none'";
 /// What a page with a program may do besides: run its own script and wasm, and fetch its own files. Nothing typed or dropped
 /// into it can leave the machine.
 const RUN: &str = "script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
@@ -159,6 +159,7 @@ fn finish(dist: &Path) -> Result<()> {
         .arg(&figures))?;
     write(&figures, &figures_page(&read(&figures)?, &styles.join("\n"), &policy(&[READ])))?;
     write(&page, &with_policy(html, &policy(&[READ, RUN, TRUSTED]), "index.html")?)?;
+    embed::posters(dist)?;
     let lab = dist.join("lab.html");
     write(&lab, &with_policy(read(&lab)?, &policy(&[READ, RUN, WORK, TRUSTED]), "lab.html")?)
 }
@@ -178,7 +179,7 @@ fn figures_page(posters: &str, styles: &str, policy: &str) -> String {
     )
 }
 
-/// Writes the lab as one file beside the built pages.
+/// Writes the lab as one file beside the built pages, and the element for other people's pages into a folder of its own.
 pub(crate) fn shell(args: &[String]) -> Result<()> {
     let folder = match args {
         [] => std::env::var_os("TRUNK_STAGING_DIR").map_or_else(|| root().join("dist"), PathBuf::from),
@@ -189,7 +190,7 @@ pub(crate) fn shell(args: &[String]) -> Result<()> {
     let page = single::single(&folder, "lab.html", &boot)?;
     write(&folder.join(SHELL), &page)?;
     println!("{SHELL}: {} KiB", page.len().div_ceil(1024));
-    Ok(())
+    embed::assemble(&folder)
 }
 
 fn policy(parts: &[&str]) -> String {

@@ -6,6 +6,7 @@
 mod bench;
 mod bench_packing;
 mod dist;
+mod embed;
 mod fuzz;
 mod notebooks;
 mod oracle;
@@ -14,6 +15,7 @@ mod rules;
 mod serve;
 mod setup;
 mod single;
+mod sites;
 mod steps;
 #[cfg(test)]
 mod tidy;
@@ -29,7 +31,7 @@ cargo xtask serve [--no-open] [--port N] [--release]
     Builds the page, serves it on this machine, builds again when a file changes, and opens the browser.
 
 cargo xtask test [--only STEP,STEP...] [--deny]
-    Runs every check. Steps: fmt, clippy, unit, python, dist, browser, deny.
+    Runs every check. Steps: fmt, clippy, unit, python, dist, browser, sites, deny.
 
 cargo xtask fuzz [TARGET...] [--seconds N] [--seed N] [--plain]
     Runs fuzz targets, N seconds each: with cargo-fuzz where it is there, else with a generator of our own.
@@ -54,9 +56,14 @@ cargo xtask notebooks [--force] [--dist FOLDER]
     Tests the Python package as its wheel installs it, with a real JAX and a real JupyterLab in Chromium. The first run
     installs these (about 1 GB). When nothing has changed since it passed last, it says so and does nothing; --force runs it.
 
+cargo xtask sites [--force] [--dist FOLDER]
+    Builds the small sites of web/examples with the real generators (mdBook, Sphinx, MkDocs, Docusaurus, reveal.js) and opens
+    them in Chromium: the exhibit in each is alive. The first run installs these (about 700 MB). When nothing has changed since
+    it passed last, it says so and does nothing; --force runs it.
+
 cargo xtask shell [FOLDER]
-    Writes report-shell.html into a folder of built pages: the lab as one file, into which reports are put. Trunk calls it
-    at the end of every build, so that it is seldom called by hand.
+    Writes report-shell.html into a folder of built pages (the lab as one file, into which reports are put), and the folder
+    embed (an exhibit for other people's pages). Trunk calls it at the end of every build, so that it is seldom called by hand.
 
 cargo xtask oracle [--targets cpu,gpu,tpu] [--topology v5e:2x2] [--random N] [--golden]
     For work on the engine: installs the real XLA (2 GB, once), lets it compile programs, and keeps what it decides;
@@ -83,6 +90,7 @@ fn main() -> ExitCode {
         "notebooks" => {
             notebooks::Options::parse(args).and_then(|options| notebooks::notebooks(&options)).map(|()| true)
         }
+        "sites" => sites::Options::parse(args).and_then(|options| sites::sites(&options)).map(|()| true),
         "shell" => dist::shell(args).map(|()| true),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -12,6 +12,7 @@ use crate::process::{cargo, command, in_ci, output, root, run, target_dir, which
 
 pub(crate) const TRUNK: &str = "0.21.14";
 pub(crate) const WASM_BINDGEN: &str = "0.2.130";
+const MDBOOK: &str = "0.5.4";
 pub(crate) const WASM_TARGET: &str = "wasm32-unknown-unknown";
 /// WebAssembly with files and standard output: the command in the Python package.
 pub(crate) const WASI_TARGET: &str = "wasm32-wasip1";
@@ -20,7 +21,7 @@ const OLDEST_NODE: u32 = 20;
 const OLDEST_PYTHON: u32 = 11;
 
 /// One line about what is being done and why.
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     println!("  set-up: {text}");
 }
 
@@ -118,6 +119,28 @@ pub(crate) fn wasm_bindgen(cuts: bool) -> Result<PathBuf> {
         fs::copy(&built, &half)
             .and_then(|_| fs::rename(&half, program_in(&bin, "wasm-bindgen")))
             .map_err(|e| format!("cannot keep {}: {e}", built.display()))?;
+    }
+    Ok(bin)
+}
+
+/// The directory that holds `mdbook`, for one of the sites of `web/examples`.
+pub(crate) fn mdbook() -> Result<PathBuf> {
+    let is_right = |program: &Path| reports(program, &format!("mdbook v{MDBOOK}"));
+    if let Some(dir) = on_path("mdbook", is_right) {
+        return Ok(dir);
+    }
+    let home = tools()?.join(format!("mdbook-{MDBOOK}"));
+    let bin = home.join("bin");
+    if !is_right(&program_in(&bin, "mdbook")) {
+        say(&format!("compiling mdBook {MDBOOK}, a few minutes, once for this user, into {}", bin.display()));
+        run(cargo()
+            .env_remove("CARGO_TARGET_DIR")
+            .env("CARGO_PROFILE_RELEASE_LTO", "off")
+            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
+            .env("CARGO_PROFILE_RELEASE_STRIP", "true")
+            .args(["install", "--locked", "mdbook", "--version", MDBOOK, "--no-default-features", "--root"])
+            .arg(&home))?;
     }
     Ok(bin)
 }

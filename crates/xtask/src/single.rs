@@ -73,7 +73,7 @@ fn style(folder: &Path, name: &str) -> Result<String> {
 }
 
 /// Text of an element that the parser reads as it is must not hold what ends it.
-fn inside(name: &str, text: &str) -> Result<()> {
+pub(crate) fn inside(name: &str, text: &str) -> Result<()> {
     let low = text.to_ascii_lowercase();
     match ["</script", "</style", "<!--", "<script"].iter().find(|end| low.contains(*end)) {
         Some(end) => Err(format!("{name} holds {end}, which would end it within a page")),
@@ -82,7 +82,7 @@ fn inside(name: &str, text: &str) -> Result<()> {
 }
 
 /// The glue as a part of a script that is no module: nothing is exported, and its default export is called `start`.
-fn glue(folder: &Path, name: &str) -> Result<String> {
+pub(crate) fn glue(folder: &Path, name: &str) -> Result<String> {
     let glue = text(folder, name)?;
     let lost = || {
         format!(

@@ -75,6 +75,9 @@ const wholes = Object.keys(parts).length === 0 ? {} : Object.fromEntries(
 const all = later.map(sizesOf).reduce((sum, one) => sum.map((n, column) => n + one[column]), [0, 0, 0]);
 line("what is fetched later", all);
 measured.later_brotli = all[2];
+// The element is for other people's pages: what one of them fetches for it, without language and posters.
+const element = ["buffer-scope.js", "embed.js", "embed_bg.wasm"].map((name) => `embed/${name}`);
+if (existsSync(join(dist, element[0]))) load("the element", element, "element_wasm_brotli", "element_brotli");
 load("the lab", [...beside.filter((name) => isLab(name) || ["boot.js", "trusted.js"].includes(name)), ...fonts], "lab_wasm_brotli", "lab_brotli");
 
 const shell = join(dist, "report-shell.html");
@@ -82,6 +85,7 @@ if (existsSync(shell)) line("report-shell.html, in every report", [readFileSync(
 const most = JSON.parse(readFileSync(budget, "utf8"));
 const over = [
   ["first load", measured.first_load_brotli, most.first_load_brotli],
+  ["the element", measured.element_brotli, most.element_brotli],
   ...Object.entries(wholes).map(([name, size]) => [`part ${name}`, size, most.part_brotli]),
 ].filter(([, size, allowed]) => size > allowed);
 for (const [name, size, allowed] of over) {

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use crate::process::{cargo, command, in_ci, root, run, run_within, target_dir, which};
-use crate::{Result, dist, setup};
+use crate::{Result, dist, setup, sites};
 
 /// Somebody else's program in two lines; it takes long to compile and there is nothing in it to check.
 const TOOL: &str = "wasm-bindgen-tool";
 const PAGE: &str = "bufferscope-web";
 const LAB: &str = "bufferscope-lab";
+const EMBED: &str = "bufferscope-embed";
 
 /// Generous: a slow machine is no failure, only one that stands still.
 const BROWSER_LIMIT: Duration = Duration::from_mins(25);
@@ -35,14 +36,15 @@ struct Step {
     run: fn(&Options) -> Result<Done>,
 }
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step { name: "fmt", title: "formatting", run: fmt },
     Step { name: "clippy", title: "clippy, native", run: clippy_native },
-    Step { name: "clippy", title: "clippy, page and lab (wasm32)", run: clippy_page },
+    Step { name: "clippy", title: "clippy, pages and element (wasm32)", run: clippy_page },
     Step { name: "unit", title: "unit and corpus tests", run: unit },
     Step { name: "python", title: "unit tests of the Python package", run: python },
     Step { name: "dist", title: "the page as published", run: build },
     Step { name: "browser", title: "browser tests", run: browser },
+    Step { name: "sites", title: "sites of other generators", run: small_sites },
     Step { name: "deny", title: "licences and advisories (cargo-deny)", run: deny },
 ];
 
@@ -77,7 +79,9 @@ impl Options {
     fn selects(&self, name: &str) -> bool {
         let Some(only) = &self.only else { return true };
         // The browser tests look at what `dist` has just built, never at something older.
-        only.iter().any(|chosen| chosen == name || (chosen == "browser" && name == "dist"))
+        only.iter().any(|chosen| {
+            chosen == name || (["browser", "sites"].contains(&chosen.as_str()) && name == "dist")
+        })
     }
 }
 
@@ -124,7 +128,7 @@ fn run_all(options: &Options) -> bool {
     for step in STEPS.iter().filter(|step| options.selects(step.name)) {
         println!("\n=== {} ===", step.title);
         let start = Instant::now();
-        let done = if step.name == "browser" && dist_failed {
+        let done = if ["browser", "sites"].contains(&step.name) && dist_failed {
             Ok(Done::Skipped("there is no page to test".into()))
         } else if let Some(built) = ahead.take_if(|_| step.name == "dist") {
             built.end()
@@ -188,6 +192,8 @@ fn clippy_page(_: &Options) -> Result<Done> {
                 PAGE,
                 "--package",
                 LAB,
+                "--package",
+                EMBED,
                 "--target",
                 setup::WASM_TARGET,
                 "--all-targets",
@@ -265,6 +271,21 @@ fn browser_tests() -> Result<Vec<PathBuf>> {
     files.retain(|file| file.to_string_lossy().ends_with(".test.mjs"));
     files.sort();
     if files.is_empty() { Err("there is no web/tests/*.test.mjs".into()) } else { Ok(files) }
+}
+
+/// Only where something has changed that they depend on. A machine that cannot have the generators can do all else.
+fn small_sites(_: &Options) -> Result<Done> {
+    let (_, _, same) = sites::passed()?;
+    if same {
+        return Ok(Done::Skipped("nothing has changed that they depend on since they passed last".into()));
+    }
+    if let Err(error) = setup::browser() {
+        return without_browser(error);
+    }
+    match sites::Generators::put_in_place() {
+        Ok(generators) => sites::build_and_open(&generators, &root().join("dist")).map(|()| Done::Passed),
+        Err(error) => Ok(Done::Skipped(error)),
+    }
 }
 
 fn deny(options: &Options) -> Result<Done> {
