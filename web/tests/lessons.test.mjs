@@ -212,7 +212,9 @@ async function draft(page, words) {
   const rows = teacher.locator(".row");
   assert.equal(await rows.count(), 3);
   await field(rows.nth(0), "Title").fill(words);
-  await field(rows.nth(0), "What you say; an empty line begins a paragraph").fill(`${words}\n\nAnd \`code\`.`);
+  const says = field(rows.nth(0), "What you say; an empty line begins a paragraph");
+  await says.fill(`${words}\n\nAnd \`code\`.`);
+  await says.blur();
   await rows.nth(0).getByLabel(/^What there is to do/).selectOption("reach");
   await field(rows.nth(0), "The goal, in words").fill(words);
   const conditions = field(rows.nth(0), "What has to hold, a line each; the engine checks it");
