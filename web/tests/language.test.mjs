@@ -31,7 +31,7 @@ const work = (page, within, presses = 24) =>
       }
     }
     for (const button of [...part.querySelectorAll("button")].slice(0, most)) {
-      if (!button.isConnected || button.disabled || /SVG|PNG|链接|保存|嵌入/.test(button.textContent)) continue;
+      if (!button.isConnected || button.disabled || /SVG|PNG|链接|保存|嵌入|演示/.test(button.textContent)) continue;
       button.click();
       await wait();
     }
