@@ -92,7 +92,8 @@ pub fn App() -> impl IntoView {
 #[component]
 fn Alone(name: String) -> impl IntoView {
     let parts = use_book().parts;
-    let slots = parts.slots();
+    // What comes behind the chapters has no figures of that kind.
+    let slots = parts.slots().into_iter().take(CHAPTERS.len()).collect::<Vec<_>>();
     let Some(entry) = slots.iter().copied().find(|s| s.chapter.figures.contains(&name.as_str())) else {
         let known: Vec<&str> = slots.iter().flat_map(|s| s.chapter.figures).copied().collect();
         let said = format!("There is no exhibit {name}; there are {}.", known.join(", "));
