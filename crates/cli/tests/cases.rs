@@ -818,6 +818,58 @@ fn bad<'a>(command: &'a str, folder: &'a str, more: &[&str]) -> (String, String,
     (text(&output.stdout), text(&output.stderr), output.status.code().unwrap_or(-1))
 }
 
+/// No limit is kept by an assignment that is cut off or contradicts the other files.
+#[test]
+fn limits_are_not_kept_by_damaged_assignments() {
+    for folder in [
+        "06_assignment_cut",
+        "10_other_module_live_range",
+        "12_unknown_value",
+        "20_live_values_overlap",
+        "22_beyond_the_end",
+        "24_value_twice",
+        "25_huge_numbers",
+    ] {
+        let (out, said, status) = bad("budget", folder, &["--max-total", "10GiB"]);
+        assert_eq!(status, 2, "{folder}: {out}{said}");
+        assert!(out.contains("as far as it can be read") && !out.contains("kept"), "{folder}: {out}");
+        assert!(said.contains("whether the limits are kept is not known"), "{folder}: {said}");
+        let (out, _, _) = bad("budget", folder, &["--max-total", "10GiB", "--json"]);
+        assert!(out.contains("\"kept\":null") && !out.contains("\"kept\":true"), "{folder}: {out}");
+        let (out, said, status) = bad("peak", folder, &["--limit", "10GiB"]);
+        assert!(status == 2 && !out.contains("fit into"), "{folder}: {out}{said}");
+        // Without a limit what can be read is told, and ours is not in doubt.
+        assert_eq!(bad("peak", folder, &[]).2, 0, "{folder}");
+        assert_eq!(bad("budget", folder, &["--max-total", "10GiB", "--ours"]).2, 0, "{folder}");
+    }
+}
+
+/// A dump is the same as itself, also where a name has two places, and as itself without its module's text.
+#[test]
+fn a_dump_and_itself_without_its_text_are_the_same() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../opening/tests/data/bad_dumps.tar.gz")
+        .display()
+        .to_string();
+    for (right, told) in [
+        ("24_value_twice", "24_value_twice"),
+        ("00_good", "01_no_hlo"),
+        ("01_no_hlo", "00_good"),
+        ("01_no_hlo", "01_no_hlo"),
+    ] {
+        let modules = [format!("{right}/0000"), format!("{told}/0000")];
+        let sides = ["--left-module", &modules[0], "--right-module", &modules[1]];
+        let output = Command::new(env!("CARGO_BIN_EXE_bufferscope"))
+            .args([&["diff", &path, &path], &sides[..]].concat())
+            .output()
+            .expect("the command runs");
+        let out = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{right} {told}: {out}");
+        assert!(out.contains("The two are the same.") && !out.contains("What makes the difference"), "{out}");
+        assert_eq!(out.contains("has no text of its module"), right != told, "{out}");
+    }
+}
+
 /// What is there is used, and what needs the rest says what is missing.
 #[test]
 fn damaged_dumps_answer_what_they_can() {
@@ -839,6 +891,8 @@ fn damaged_dumps_answer_what_they_can() {
         assert_eq!(bad("shares", folder, &["bitcast_add_fusion", "copy.2"]).2, 1, "{folder}");
         assert_eq!(bad("budget", folder, &["--max-temp", "5M"]).2, 0, "{folder}");
     }
+    let (out, _, _) = bad("constants", "01_no_hlo", &[]);
+    assert!(out.contains("  who reads it is not known: the module's text is not there"), "{out}");
     let (_, said, status) = bad("donation", "01_no_hlo", &[]);
     assert!(status == 2 && said.contains("after_optimizations.txt"), "{said}");
     let (_, said, status) = bad("explain", "01_no_hlo", &["copy.8", "copy.2"]);

@@ -230,7 +230,7 @@ fn what_cannot_be_read_shows_in_the_status() {
         ("inspect cut.txt", "1 of 1 modules cannot be read"),
         ("peak cut.gz", "cut.gz: damaged behind the first 0 bytes"),
         ("inspect cut.gz", "cut.gz: is damaged"),
-        ("inspect m.txt cut.gz", "1 of the files were not taken whole"),
+        ("inspect m.txt cut.gz", "1 file was not taken whole, expected none:\n  "),
     ] {
         let made = place.run(arguments);
         assert_eq!(made.status.code(), Some(2), "{arguments}");

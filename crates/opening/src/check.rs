@@ -160,6 +160,24 @@ impl Finding {
         }
     }
 
+    /// Is it the assignment that is wrong, or another file that says so? Then its sums are not to be relied on.
+    #[must_use]
+    pub fn is_of_sums(&self) -> bool {
+        match self {
+            Self::Totals { .. }
+            | Self::SpaceTotals { .. }
+            | Self::Shape { .. }
+            | Self::Overlap { .. }
+            | Self::Color { .. }
+            | Self::TooSmall { .. }
+            | Self::NotPlaced { .. } => true,
+            Self::OtherModule { file, .. } | Self::UnknownValue { file, .. } => *file == "allocations",
+            Self::RangeBeyond { .. } | Self::Schedule { .. } | Self::PeakSum { .. } | Self::More { .. } => {
+                false
+            }
+        }
+    }
+
     /// In a sentence.
     #[must_use]
     pub fn words(&self) -> String {

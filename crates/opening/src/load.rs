@@ -26,6 +26,8 @@ pub struct Loaded {
     pub findings: Vec<Finding>,
     /// The sum of the allocations beside those that other files give.
     pub checks: Vec<Check>,
+    /// Why the sums of XLA's assignment are not to be relied on: it is damaged, or contradicts the other files; none if they are.
+    pub doubts: Vec<String>,
     /// The file that gives the peak of the live ranges, without its folder; `None` if the peak was worked out, or is not known.
     pub peak_file: Option<String>,
     /// What is not there, and what it is needed for.
@@ -116,6 +118,7 @@ impl Opened {
         out.figures.totals = out.dump.assignment.as_ref().map(Totals::of);
         out.figures.peak = peak(&out.dump);
         out.findings = findings(out.module.as_ref(), &out.dump);
+        out.doubts.extend(out.findings.iter().filter(|f| f.is_of_sums()).map(Finding::words));
         out.checks = checks(&out.dump, &names);
         let has_peak = out.dump.live_range.as_ref().is_some_and(|l| l.peak.is_some());
         out.peak_file = has_peak.then_some(names.live_range);
@@ -163,7 +166,12 @@ impl Opened {
             let own = file.name.rsplit(['/', '\\']).next().unwrap_or(&file.name);
             let text = String::from_utf8_lossy(&file.bytes);
             let (dump, diagnostics) = everything(&text);
-            out.remarks.extend(diagnostics.into_iter().map(|d| Remark::of(&file.name, d)));
+            let told: Vec<Remark> = diagnostics.into_iter().map(|d| Remark::of(&file.name, d)).collect();
+            if dump.assignment.is_some() {
+                let is_error = |r: &&Remark| r.severity == hlo::Severity::Error;
+                out.doubts.extend(told.iter().filter(is_error).map(ToString::to_string));
+            }
+            out.remarks.extend(told);
             let mut remarks = Vec::new();
             let mut again = |there: &mut bool, what: &str| {
                 if std::mem::replace(there, true) {

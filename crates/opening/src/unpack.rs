@@ -2,6 +2,7 @@
 
 use crate::{Limits, Remark};
 use flate2::read::MultiGzDecoder;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
 /// Bytes with a name: a file, an archive's entry, or what was pasted.
@@ -115,6 +116,7 @@ pub(crate) fn unpack(
                 ),
             )),
         }
+        tell_apart(&mut found);
         open.extend(found.into_iter().rev().map(|b| (b, depth + 1)));
     }
     Some(out)
@@ -284,8 +286,51 @@ impl Unpacked {
     }
 }
 
+/// Entries of one archive that have the same name get a number, `m (2).txt`, so that what is said of one is not taken for
+/// another.
+fn tell_apart(found: &mut [Blob]) {
+    let mut taken: HashSet<String> = found.iter().map(|b| b.name.clone()).collect();
+    if taken.len() == found.len() {
+        return;
+    }
+    let mut seen: HashMap<String, u32> = HashMap::new();
+    for blob in found {
+        let count = seen.entry(blob.name.clone()).or_default();
+        *count += 1;
+        if *count == 1 {
+            continue;
+        }
+        let file = blob.name.rfind('/').map_or(0, |at| at + 1);
+        let dot = blob.name[file..].find('.').filter(|at| *at > 0).map_or(blob.name.len(), |at| file + at);
+        let (stem, end) = blob.name.split_at(dot);
+        let free = loop {
+            let name = format!("{stem} ({count}){end}");
+            if !taken.contains(&name) {
+                break name;
+            }
+            *count += 1;
+        };
+        taken.insert(free.clone());
+        blob.name = free;
+    }
+}
+
 /// An entry's name behind that of its archive, without steps up.
 fn inside(archive: &str, entry: &str) -> String {
     let parts = entry.split(['/', '\\']).filter(|p| !matches!(*p, "" | "." | ".."));
     std::iter::once(archive).chain(parts).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Blob, tell_apart};
+
+    #[test]
+    fn entries_of_one_name_are_told_apart() {
+        let mut found: Vec<Blob> =
+            ["a/m.txt", "a/m.txt", "a/m (2).txt", "b", "a/m.txt", "b"].map(|n| Blob::new(n, "")).into();
+        tell_apart(&mut found);
+        let names: Vec<&str> = found.iter().map(|b| b.name.as_str()).collect();
+        assert_eq!(names, ["a/m.txt", "a/m (3).txt", "a/m (2).txt", "b", "a/m (4).txt", "b (2)"]);
+    }
 }

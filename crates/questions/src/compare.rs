@@ -136,13 +136,28 @@ type Key = [String; 4];
 
 /// Shape, operation, scope and source of a value.
 fn key(row: &Row) -> Key {
-    let shape = row.shape.split('{').next().unwrap_or("").to_owned();
+    let shape = without_layout(&row.shape);
     [
         shape,
         row.origin.operation().to_owned(),
         inner_scope(row.origin.scope()).to_owned(),
         row.origin.source_words(),
     ]
+}
+
+/// A shape without its layouts, of a tuple those of its parts: `(f32[64]{0}, s32[])` becomes `(f32[64], s32[])`.
+fn without_layout(shape: &str) -> String {
+    let mut depth = 0u32;
+    let mut out = String::with_capacity(shape.len());
+    for c in shape.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => out.push(c),
+            _ => {}
+        }
+    }
+    out
 }
 
 /// A scope without the name of the function that was compiled, which often is what differs.
@@ -169,15 +184,21 @@ fn matches(left: &Study, right: &Study) -> Vec<Match> {
         free_right[r] = false;
         out.push(Match { left: l, right: r, by });
     };
-    // By name, where shape and origin do not say otherwise: names are reused for other things.
-    let by_name: FxHashMap<_, usize> = right.rows.iter().enumerate().map(|(i, r)| (&r.name, i)).collect();
+    // By name, where shape and origin do not say otherwise: names are reused for other things. Where the text of one of the
+    // two is not there, its origins are not known. Damaged files have a name several times: those come in their order.
+    let mut by_name: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+    for (r, row) in right.rows.iter().enumerate().rev() {
+        by_name.entry(&row.name).or_default().push(r);
+    }
     for (l, row) in left.rows.iter().enumerate() {
-        if let Some(&r) = by_name.get(&row.name) {
-            let other = &right.rows[r];
-            let is_same = key(row)[..3] == key(other)[..3];
-            if is_same && free_right[r] {
-                pair(l, r, By::Name, &mut free_left, &mut free_right);
-            }
+        let Some(named) = by_name.get_mut(&row.name) else { continue };
+        let Some(&r) = named.last() else { continue };
+        let other = &right.rows[r];
+        let is_known = row.instruction.is_some() == other.instruction.is_some();
+        let told = if is_known { 3 } else { 1 };
+        if key(row)[..told] == key(other)[..told] {
+            named.pop();
+            pair(l, r, By::Name, &mut free_left, &mut free_right);
         }
     }
     // By origin, in the order in which they are written.
@@ -226,21 +247,29 @@ fn matches(left: &Study, right: &Study) -> Vec<Match> {
 #[must_use]
 pub fn shifts(left: (&Study, &[Slot]), right: (&Study, &[Slot])) -> Vec<Shift> {
     let mut by_what = BTreeMap::new();
-    add_groups(&mut by_what, left, "", true);
-    add_groups(&mut by_what, right, "", false);
+    let is_told = has_text(left.0) == has_text(right.0);
+    add_groups(&mut by_what, left, "", true, is_told);
+    add_groups(&mut by_what, right, "", false, is_told);
     that_differ(by_what)
 }
 
+fn has_text(study: &Study) -> bool {
+    study.program.is_some()
+}
+
+/// Groups by shape, and by operation and scope if `is_told`: where only one side has its text, the other's are not known.
 fn add_groups(
     by_what: &mut BTreeMap<String, Shift>,
     (study, slots): (&Study, &[Slot]),
     place: &str,
     is_left: bool,
+    is_told: bool,
 ) {
     for g in groups(study, slots) {
-        let shape = g.shape.split('{').next().unwrap_or("");
-        let what = [shape, &g.operation, inner_scope(&g.scope)]
+        let shape = without_layout(&g.shape);
+        let what = [shape.as_str(), &g.operation, inner_scope(&g.scope)]
             .iter()
+            .take(if is_told { 3 } else { 1 })
             .filter(|s| !s.is_empty())
             .copied()
             .collect::<Vec<_>>();
@@ -274,7 +303,13 @@ fn at_peaks(left: &Study, right: &Study, peaks: &(Peak, Peak)) -> Vec<Shift> {
         for space in &peak.spaces {
             let place =
                 if space.color == 0 { String::new() } else { format!(" in memory space {}", space.color) };
-            add_groups(&mut by_what, (study, &space.slots), &place, is_left);
+            add_groups(
+                &mut by_what,
+                (study, &space.slots),
+                &place,
+                is_left,
+                has_text(left) == has_text(right),
+            );
         }
     }
     that_differ(by_what)
@@ -377,4 +412,18 @@ fn donations_of_both(left: &Study, right: &Study, out: &mut Comparison) {
     let (l, r) = (taken(left), taken(right));
     out.donations_gained = r.iter().copied().filter(|p| !l.contains(p)).collect();
     out.donations_lost = l.iter().copied().filter(|p| !r.contains(p)).collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_layout;
+
+    #[test]
+    fn layouts_leave_shapes() {
+        assert_eq!(
+            without_layout("(f32[64]{0:T(8)}, (s32[], f32[2,4]{1,0}))"),
+            "(f32[64], (s32[], f32[2,4]))"
+        );
+        assert_eq!(without_layout("f32[8]{0"), "f32[8]");
+    }
 }

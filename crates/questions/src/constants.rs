@@ -1,10 +1,13 @@
 //! Constants: who reads them, what they cost, which are equal, and which arguments were constants of the program.
 
-use crate::study::{Program, Role, Study};
+use crate::donation::donors;
+use crate::study::{Program, Role, Row, Study};
 use analysis::{Backend, Context, Position};
 use assigner::words::{both, bytes, list};
 use hlo::{InstructionId, Module, Opcode};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 /// The constants of a module, and the arguments that its program may have brought along.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,9 +90,6 @@ pub struct Captured {
 /// JAX hands no smaller array over as an argument in place of a constant.
 const LEAST_CAPTURED: u64 = 33;
 
-/// Readers of one value, and operations within one fusion, that are told.
-const MOST_READERS: usize = 64;
-
 /// Finds them.
 #[must_use]
 pub fn constants(study: &Study) -> Constants {
@@ -102,7 +102,8 @@ pub fn constants(study: &Study) -> Constants {
             continue;
         }
         let readers = study.program.as_ref().zip(row.value).map(|(p, v)| readers(p, v)).unwrap_or_default();
-        let content = module.zip(row.instruction).map_or(Content::LeftOut, |(m, id)| content(m, id));
+        let text = module.and_then(|m| literal(m, row));
+        let content = text.map_or(Content::LeftOut, content);
         let op_name = row.origin.op_name.clone();
         out.bytes = out.bytes.saturating_add(row.size);
         out.constants.push(Constant { row: i, bytes: row.size, readers, content, op_name });
@@ -116,54 +117,116 @@ pub fn constants(study: &Study) -> Constants {
     out
 }
 
-/// The literal of a constant as the text has it; `None` where it leaves the elements out.
-fn literal(module: &Module, id: InstructionId) -> Option<&str> {
-    let instruction = module.instruction(id);
-    let text = module.str(instruction.payload).trim();
-    (instruction.opcode == Opcode::Constant && !text.is_empty() && !text.contains("...")).then_some(text)
+/// The literal of a constant as the text has it, of a tuple's part its own; `None` where it leaves the elements out.
+fn literal<'a>(module: &'a Module, row: &Row) -> Option<&'a str> {
+    let instruction = module.instruction(row.instruction?);
+    if instruction.opcode != Opcode::Constant {
+        return None;
+    }
+    let mut text = module.str(instruction.payload).trim();
+    for at in &row.name.index.0 {
+        text = part(text, *at as usize)?.trim();
+    }
+    (!text.is_empty() && !text.contains("...")).then_some(text)
 }
 
-fn content(module: &Module, id: InstructionId) -> Content {
-    let Some(text) = literal(module, id) else { return Content::LeftOut };
-    let mut rest = text;
-    let mut first: Option<&str> = None;
-    let mut count = 0u64;
-    // Numbers between braces, commas, spaces and comments that count them.
-    loop {
-        rest = rest.trim_start_matches(|c: char| matches!(c, '{' | '}' | ',') || c.is_whitespace());
-        if let Some(comment) = rest.strip_prefix("/*") {
-            rest = comment.split_once("*/").map_or("", |(_, behind)| behind);
-            continue;
+/// One part of a tuple's literal, `({1, 2}, {3, 4})`.
+fn part(text: &str, wanted: usize) -> Option<&str> {
+    let inner = text.strip_prefix('(')?.strip_suffix(')')?;
+    let (mut depth, mut from, mut number) = (0i32, 0, 0);
+    for (at, c) in inner.char_indices() {
+        match c {
+            '(' | '{' => depth += 1,
+            ')' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                if number == wanted {
+                    return inner.get(from..at);
+                }
+                number += 1;
+                from = at + 1;
+            }
+            _ => {}
         }
-        if rest.is_empty() {
-            break;
+    }
+    (number == wanted).then(|| inner.get(from..))?
+}
+
+/// The elements of an array's literal: what stands between braces, commas, spaces and comments that count them.
+fn elements(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        loop {
+            rest = rest.trim_start_matches(|c: char| matches!(c, '{' | '}' | ',') || c.is_whitespace());
+            match rest.strip_prefix("/*") {
+                Some(comment) => rest = comment.split_once("*/").map_or("", |(_, behind)| behind),
+                None => break,
+            }
         }
         // A complex number has its own parentheses.
         let ends = |c: char| matches!(c, '{' | '}' | ',' | '/') || c.is_whitespace();
         let end = if rest.starts_with('(') {
             rest.find(')').map_or(rest.len(), |at| at + 1)
         } else {
-            rest.find(ends).unwrap_or(rest.len()).max(1)
+            // What cannot be an element ends the text, so that this ends too.
+            rest.find(ends).filter(|at| *at > 0).unwrap_or(rest.len())
         };
-        let Some((one, behind)) = rest.split_at_checked(end) else { return Content::Told };
-        if *first.get_or_insert(one) != one {
-            return Content::Told;
-        }
-        count += 1;
+        let (one, behind) = rest.split_at(end);
         rest = behind;
+        (!one.is_empty()).then_some(one)
+    })
+}
+
+/// Elements so that equal ones are spelt alike: `0.0` is `0`, `true` is `1`, but `-0` is not `0`, and what is no number
+/// stays as it is.
+fn values(text: &str, shape: &str) -> String {
+    // Whole numbers have more digits than a floating-point number could tell apart.
+    let is_whole = !shape.starts_with(['f', 'b', 'c']);
+    let mut out = String::new();
+    for one in elements(text) {
+        match (one, one.parse::<i128>(), one.parse::<f64>()) {
+            ("true", ..) => out.push('1'),
+            ("false", ..) => out.push('0'),
+            (_, Ok(n), _) if is_whole => _ = write!(out, "{n}"),
+            (_, _, Ok(n)) if !is_whole && !n.is_nan() => _ = write!(out, "{n:e}"),
+            _ => out.extend(one.chars().filter(|c| !c.is_whitespace())),
+        }
+        out.push(' ');
     }
-    match first {
-        Some(one) if count > 1 => Content::Uniform(one.to_owned()),
-        _ => Content::Told,
+    out
+}
+
+fn content(text: &str) -> Content {
+    let mut all = elements(text);
+    match all.next() {
+        Some(one) => {
+            let mut rest = all.peekable();
+            let is_several = rest.peek().is_some();
+            if is_several && rest.all(|o| o == one) {
+                Content::Uniform(one.to_owned())
+            } else {
+                Content::Told
+            }
+        }
+        None => Content::Told,
     }
 }
 
 fn alike(study: &Study, all: &[Constant]) -> Vec<Alike> {
-    let mut groups: BTreeMap<(&str, Option<&str>), Vec<usize>> = BTreeMap::new();
+    let mut by_shape: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (i, c) in all.iter().enumerate() {
         let row = &study.rows[c.row];
-        let text = study.program.as_ref().zip(row.instruction).and_then(|(p, id)| literal(&p.module, id));
-        groups.entry((row.shape.as_str(), text)).or_default().push(i);
+        // A tuple's own memory holds the addresses of its parts.
+        if !row.is_tuple {
+            by_shape.entry(row.shape.as_str()).or_default().push(i);
+        }
+    }
+    let mut groups: BTreeMap<(&str, Option<String>), Vec<usize>> = BTreeMap::new();
+    for (shape, constants) in by_shape.into_iter().filter(|(_, c)| c.len() > 1) {
+        for i in constants {
+            let row = &study.rows[all[i].row];
+            let text = study.program.as_ref().and_then(|p| literal(&p.module, row));
+            groups.entry((shape, text.map(|t| values(t, shape)))).or_default().push(i);
+        }
     }
     let mut out: Vec<Alike> = groups
         .into_iter()
@@ -202,13 +265,13 @@ fn readers(program: &Program, value: analysis::ValueId) -> Vec<Reader> {
     };
     let any_real = uses.iter().any(|u| is_real(u.user));
     let mut out: Vec<Reader> = Vec::new();
+    let mut at: FxHashMap<InstructionId, usize> = FxHashMap::default();
     for u in uses.iter().filter(|u| is_real(u.user) || !any_real) {
-        let inside = inside(module, u.user, u.operand);
-        match out.iter().position(|r| r.instruction == u.user) {
-            Some(at) => out[at].inside.extend(inside),
-            None if out.len() < MOST_READERS => out.push(Reader { instruction: u.user, inside }),
-            None => break,
+        let at = *at.entry(u.user).or_insert(out.len());
+        if at == out.len() {
+            out.push(Reader { instruction: u.user, inside: Vec::new() });
         }
+        out[at].inside.extend(inside(module, u.user, u.operand));
     }
     for reader in &mut out {
         reader.inside.sort_unstable();
@@ -244,9 +307,6 @@ fn inside(module: &Module, fusion: InstructionId, operand: u32) -> Vec<Instructi
                 // A fusion within a fusion is a computation of its own, so nothing is met twice but by two ways.
                 open.extend(next.filter(|n| seen.insert(*n)));
             }
-            if out.len() >= MOST_READERS {
-                return out;
-            }
         }
     }
     out
@@ -276,9 +336,13 @@ fn captured(study: &Study, program: &Program) -> (Vec<Captured>, (usize, usize))
     if named == 0 {
         return (Vec::new(), (0, parameters.len()));
     }
+    // What the caller gives away is its own argument.
+    let mut given: BTreeSet<u32> = module.input_output_alias.iter().map(|a| a.parameter).collect();
+    given.extend(donors(module.header_attribute("buffer_donor").unwrap_or("")).into_iter().map(|d| d.0));
     let out = parameters
         .iter()
         .take_while(|i| !is_named(i))
+        .filter(|i| module.parameter_number(**i).is_none_or(|n| !given.contains(&n)))
         .filter_map(|i| {
             let shape = module.instruction(*i).shape;
             let value = facts.dataflow.unique_at(Position { instruction: *i, sub: 0 })?;
@@ -411,7 +475,7 @@ impl Constants {
         match (self.captured.len(), self.named) {
             (_, (_, 0)) => "The module has no arguments.".to_owned(),
             (_, (0, _)) => "No argument has a name from its program, so which of them were captured the module does not tell.".to_owned(),
-            (0, _) => "No argument looks like a captured array that was handed over in place of a constant: each has a name from its program, is very small, or stands behind one that has a name.".to_owned(),
+            (0, _) => "No argument looks like a captured array that was handed over in place of a constant: each has a name from its program, is very small, is donated, or stands behind one that has a name.".to_owned(),
             (1, _) => format!(
                 "As a guess from its missing name, argument {} ({}) is an array that the function closes over, handed over in place of a constant: JAX gives such arrays the first places and no name. It is the caller's, and in no executable.",
                 numbers[0],

@@ -269,7 +269,7 @@ fn name_of(module: &Module, parameter: InstructionId) -> String {
 }
 
 /// `{ (0, {}), (1, {0}) }`
-fn donors(text: &str) -> HashSet<(u32, ShapeIndex)> {
+pub(crate) fn donors(text: &str) -> HashSet<(u32, ShapeIndex)> {
     let mut out = HashSet::new();
     for piece in text.split('(').skip(1) {
         let piece = piece.split(')').next().unwrap_or("");

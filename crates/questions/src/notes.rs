@@ -1,6 +1,6 @@
 //! What stands out in an assignment, in sentences, and the numbers that are often misread.
 
-use crate::asked::{asking, asking_words};
+use crate::asked::{Asking, asking, asking_words};
 use crate::changes::Advised;
 use crate::constants::{Constant, Reader, constants};
 use crate::copies::{Copy, CopyKind, copies};
@@ -172,17 +172,52 @@ pub(crate) fn short(shape: &str) -> &str {
 fn collective_memory(study: &Study, space: &SpacePeak, out: &mut Vec<Note>) {
     let Some(words) = asking_words(study, space.color) else { return };
     let asking = asking(study, space.color);
+    let mut words = format!(
+        "{words} It takes {} in all, so that is what its pool has to hold; {} of that are temporaries.",
+        both(space.allocated),
+        bytes(space.temp)
+    );
+    words += &beside_collectives(study, space.color, &asking);
     out.push(Note {
         name: "collective-memory",
         bytes: space.allocated,
-        words: format!(
-            "{words} It takes {} in all, so that is what its pool has to hold; {} of that are temporaries.",
-            both(space.allocated),
-            bytes(space.temp)
-        ),
+        words,
         rows: asking.iter().flat_map(|a| a.rows.clone()).collect::<BTreeSet<_>>().into_iter().collect(),
         instructions: asking.iter().map(|a| a.collective).collect(),
     });
+}
+
+/// Values that stand in a memory space for collectives though none reads or writes them, in a sentence behind another one;
+/// empty if there are none.
+fn beside_collectives(study: &Study, color: u32, asking: &[Asking]) -> String {
+    let asked: BTreeSet<usize> = asking.iter().flat_map(|a| a.rows.iter().copied()).collect();
+    let of_space = |i: &usize| study.slab(&study.rows[*i]).color == color && !study.rows[*i].is_tuple;
+    let all: Vec<usize> = (0..study.rows.len()).filter(of_space).collect();
+    // Each byte once: what stands in a collective's own place is not beside it.
+    let covered = |rows: &mut dyn Iterator<Item = usize>| -> u64 {
+        let mut places: Vec<(usize, u64, u64)> = rows
+            .map(|i| &study.rows[i])
+            .map(|r| (r.slab, r.offset, r.offset.saturating_add(r.size)))
+            .collect();
+        places.sort_unstable();
+        let (mut sum, mut slab, mut end) = (0u64, usize::MAX, 0u64);
+        for (at, from, to) in places {
+            if at != slab {
+                (slab, end) = (at, 0);
+            }
+            sum = sum.saturating_add(to.saturating_sub(from.max(end)));
+            end = end.max(to);
+        }
+        sum
+    };
+    let rest = covered(&mut all.iter().copied()).saturating_sub(covered(&mut asked.iter().copied()));
+    if rest == 0 {
+        return String::new();
+    }
+    let mut others: Vec<usize> = all.into_iter().filter(|i| !asked.contains(i)).collect();
+    others.sort_by_key(|i| (std::cmp::Reverse(study.rows[*i].size), *i));
+    let names: Vec<String> = others.iter().map(|i| study.rows[*i].name.to_string()).collect();
+    format!(" No collective reads or writes {} of it: that is for {}.", both(rest), list(&names, 3))
 }
 
 /// What grows with the square of one dimension.

@@ -161,6 +161,8 @@ pub struct Study {
     pub remarks: Vec<String>,
     /// XLA's own sums of the allocations beside those of the table; none where the table is ours, or nothing gives one.
     pub checks: Vec<Check>,
+    /// Why the sums of XLA's table are not to be relied on; none if they are, or the table is ours.
+    pub doubts: Vec<String>,
     /// The peak that XLA's live-range file gives, if the table is XLA's.
     pub told_peak: Option<ToldPeak>,
     /// The row of each value of the program.
@@ -210,7 +212,7 @@ impl Study {
     /// Looks at what was loaded: XLA's assignment if it is there, else ours. A program that cannot be analysed is left
     /// out where XLA's assignment is there.
     pub fn of(loaded: Loaded, settings: &Settings) -> Result<Self, StudyError> {
-        let Loaded { module, orders, backend, dump, checks, peak_file, figures, .. } = loaded;
+        let Loaded { module, orders, backend, dump, checks, doubts, peak_file, figures, .. } = loaded;
         let has_dump = dump.assignment.is_some();
         let mut remarks = Vec::new();
         let program = match module.map(|m| program(m, orders.as_ref(), backend, settings, &mut remarks)) {
@@ -228,6 +230,7 @@ impl Study {
             return Ok(Self {
                 remarks,
                 checks,
+                doubts,
                 told_peak,
                 ..Self::of_dump(program, &dump, backend, settings)
             });
@@ -289,6 +292,7 @@ impl Study {
             by_value: index(&rows),
             remarks: Vec::new(),
             checks: Vec::new(),
+            doubts: Vec::new(),
             told_peak: None,
             slabs,
             rows,
@@ -371,6 +375,7 @@ impl Study {
             by_value,
             remarks: Vec::new(),
             checks: Vec::new(),
+            doubts: Vec::new(),
             told_peak: None,
         }
     }
@@ -487,11 +492,18 @@ fn origin_of_line(line: &str) -> Origin {
     let opcode = line
         .split_once(" = ")
         .and_then(|(_, rest)| {
-            // The opcode is the word before the first parenthesis that does not begin a shape.
+            // The opcode stands behind the shape, which ends at the first space outside its own brackets.
             let rest = rest.trim_start();
-            let behind =
-                if rest.starts_with('(') { rest.split_once(") ").map_or(rest, |(_, r)| r) } else { rest };
-            behind.split('(').next().and_then(|w| w.rsplit(' ').next())
+            let mut depth = 0i32;
+            let end = rest.find(|c| {
+                match c {
+                    '(' | '{' | '[' => depth += 1,
+                    ')' | '}' | ']' => depth -= 1,
+                    _ => {}
+                }
+                c == ' ' && depth == 0
+            })?;
+            rest[end..].trim_start().split('(').next()
         })
         .unwrap_or("");
     let metadata = line.rsplit_once("metadata={").map_or("", |(_, m)| m);
@@ -521,4 +533,23 @@ pub fn unpadded_of_text(shape: &str) -> Option<u64> {
         layout.split_once("E(").and_then(|(_, e)| e.split_once(')')).and_then(|(e, _)| e.parse::<u64>().ok());
     let bits = packed.filter(|p| *p < bits.max(8)).unwrap_or(bits.max(8));
     Some(count.checked_mul(bits)?.div_ceil(8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::origin_of_line;
+
+    #[test]
+    fn the_opcode_of_a_line_stands_behind_its_shape() {
+        for (line, opcode) in [
+            ("%copy.4 = s32[]{:T(128)} copy(%x), metadata={op_name=\"a/b\"}", "copy"),
+            ("ROOT t = (f32[8,128]{1,0:T(8,128)S(1)}, (s32[], s32[])) tuple(a, b)", "tuple"),
+            ("c = pred[]{:T(512)S(6)} compare(a, b), direction=LT", "compare"),
+            ("k = s32[] constant(3)", "constant"),
+            ("x", ""),
+            ("x = s32[]{:T(128", ""),
+        ] {
+            assert_eq!(origin_of_line(line).opcode, opcode, "{line}");
+        }
+    }
 }

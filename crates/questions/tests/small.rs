@@ -453,6 +453,116 @@ fn what_grows_with_a_square() {
 }
 
 #[test]
+fn what_no_collective_touches_is_told_beside_collective_memory() {
+    let text = |big: &str| {
+        format!(
+            "HloModule m, is_scheduled=true
+
+add {{
+  p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT s = f32[] add(p, q)
+}}
+
+ENTRY main {{
+  x = f32[64]{{0}} parameter(0)
+  y = f32[1024]{{0}} parameter(1)
+  c = f32[64]{{0:S(1)}} copy(x)
+  r = f32[64]{{0:S(1)}} all-reduce(c), replica_groups={{}}, to_apply=add
+  e = f32[64]{{0}} negate(r)
+  big = f32[1024]{{0{big}}} negate(y)
+  sum = f32[1024]{{0}} add(big, y)
+  ROOT t = (f32[64]{{0}}, f32[1024]{{0}}) tuple(e, sum)
+}}
+"
+        )
+    };
+    let words = |big: &str| {
+        let s = study_on(Backend::Gpu, &text(big));
+        let notes = questions::notes(&s, &questions::peak(&s));
+        notes.into_iter().find(|n| n.name == "collective-memory").expect("the note").words
+    };
+    let told = words(":S(1)");
+    assert!(told.contains("No collective reads or writes") && told.contains("that is for big."), "{told}");
+    let told = words("");
+    assert!(!told.contains("No collective reads or writes"), "{told}");
+}
+
+#[test]
+fn constants_are_equal_by_their_own_values() {
+    let s = entry(
+        "",
+        "  x = f32[4]{0} parameter(0), metadata={op_name=\"x\"}
+  differs = (f32[4]{0}, f32[4]{0}) constant(({1, 2, 3, 4}, {9, 2, 3, 4}))
+  d0 = f32[4]{0} get-tuple-element(differs), index=0
+  d1 = f32[4]{0} get-tuple-element(differs), index=1
+  alone = f32[4]{0} constant({ 1.0, 2e0, /*i=2*/ 3, 4 })
+  plus = f32[4]{0} constant({0, 0, 0, 0})
+  minus = f32[4]{0} constant({-0, -0, -0, -0})
+  flat = f32[2,2]{1,0} constant({ { 1, 2 }, { 3, 4 } })
+  told = f32[2,2]{1,0} constant({ /*i0=0*/ { 1, 2 }, /*i0=1*/ { 3, 4 } })
+  bits = pred[4]{0} constant({1, 0, 1, 1})
+  words = pred[4]{0} constant({true, false, true, true})
+  big = u64[2]{0} constant({9007199254740992, 9007199254740993})
+  bigger = u64[2]{0} constant({9007199254740993, 9007199254740993})
+  nest = ((f32[4]{0}, s32[4]{0}), s32[4]{0}) constant((({9, 2, 3, 4}, {7, 7, 7, 7}), {...}))
+  n = (f32[4]{0}, s32[4]{0}) get-tuple-element(nest), index=0
+  n0 = f32[4]{0} get-tuple-element(n), index=0
+  n1 = s32[4]{0} get-tuple-element(n), index=1
+  n2 = s32[4]{0} get-tuple-element(nest), index=1
+  ROOT r = f32[] custom-call(x, d0, d1, alone, plus, minus, flat, told, bits, words, big, bigger, n0, n1, n2), custom_call_target=\"all\"",
+    );
+    let found = questions::constants(&s);
+    let name = |i: &usize| s.rows[found.constants[*i].row].name.to_string();
+    let mut alike: Vec<(Vec<String>, bool)> = found
+        .alike
+        .iter()
+        .map(|a| {
+            let mut names: Vec<String> = a.constants.iter().map(name).collect();
+            names.sort();
+            (names, a.is_certain)
+        })
+        .collect();
+    alike.sort();
+    let names = |all: &[&str]| all.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+    assert_eq!(
+        alike,
+        [
+            (names(&["alone", "differs{0}"]), true),
+            (names(&["bits", "words"]), true),
+            (names(&["differs{1}", "nest{0,0}"]), true),
+            (names(&["flat", "told"]), true),
+        ]
+    );
+    let content = |wanted: &str| {
+        let at = (0..found.constants.len()).find(|i| name(i) == wanted).expect("a constant");
+        &found.constants[at].content
+    };
+    assert_eq!(content("nest{0,1}"), &questions::Content::Uniform("7".to_owned()));
+    assert_eq!(content("nest{1}"), &questions::Content::LeftOut);
+}
+
+#[test]
+fn all_readers_count_and_donated_arguments_are_not_captured() {
+    let lines: Vec<String> = (0..70).map(|i| format!("  a{i} = f32[64]{{0}} add(x, k)")).collect();
+    let lines = lines.join("\n");
+    let text = format!(
+        "  state = f32[64]{{0}} parameter(0)
+  offered = f32[64]{{0}} parameter(1)
+  kept = f32[64]{{0}} parameter(2)
+  x = f32[64]{{0}} parameter(3), metadata={{op_name=\"x\"}}
+  k = f32[64]{{0}} constant({{...}})
+{lines}
+  s = f32[64]{{0}} add(offered, kept)
+  ROOT r = (f32[64]{{0}}, f32[64]{{0}}) tuple(state, s)"
+    );
+    let header = ", input_output_alias={ {0}: (0, {}, may-alias) }, buffer_donor={ (1, {}) }";
+    let found = questions::constants(&entry(header, &text));
+    assert_eq!(found.constants[0].readers.len(), 70);
+    assert_eq!(found.captured.iter().map(|c| c.parameter).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
 fn who_reads_a_constant_and_which_are_equal() {
     let s = study(
         "HloModule m, is_scheduled=true

@@ -1,4 +1,5 @@
-//! `bufferscope budget MODULE --max-temp 17GiB --max-total SIZE --must-alias 0,1 [--json]`: exit status 0 if it is kept, 1 if not.
+//! `bufferscope budget MODULE --max-temp 17GiB --max-total SIZE --must-alias 0,1 [--json]`: exit status 0 if it is kept, 1 if not,
+//! 2 if XLA's assignment is damaged or contradicts the other files, so that nobody knows.
 
 use crate::commands::donation::table;
 use crate::input::{AssignmentArguments, ModuleArguments};
@@ -70,12 +71,26 @@ struct Check {
     what: String,
     limit: Option<u64>,
     actual: Option<u64>,
-    is_kept: bool,
+    /// `None` if the assignment is damaged, so that nobody knows.
+    is_kept: Option<bool>,
     words: String,
+}
+
+/// No limit is kept by an assignment of which a part is missing.
+pub(crate) fn not_to_be_relied_on(study: &questions::Study) -> Option<Failure> {
+    let first = study.doubts.first()?;
+    let more = match study.doubts.len() {
+        1 => String::new(),
+        n => format!(" (and {} more, told above)", n - 1),
+    };
+    Some(Failure(format!(
+        "whether the limits are kept is not known: {first}{more}\nexpected an assignment that is whole and agrees with the other files of its module, or --ours"
+    )))
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let study = arguments.module.study(&arguments.assignment, arguments.ours)?;
+    let is_known = study.doubts.is_empty();
     let peak = questions::peak(&study);
     let of = |role: Role| peak.owner(role).map_or(0, |o| o.bytes);
     let mut checks = Vec::new();
@@ -98,8 +113,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     }
     for (what, limit, actual) in sizes {
         let Some(limit) = limit else { continue };
-        let is_kept = actual <= limit;
-        let words = if is_kept {
+        let is_kept = is_known.then_some(actual <= limit);
+        let words = if is_kept.is_none() {
+            format!("{what}: {} as far as it can be read, at most {}: not known", both(actual), both(limit))
+        } else if is_kept == Some(true) {
             format!("{what}: {}, at most {}: kept", both(actual), both(limit))
         } else {
             format!("{what}: {}, at most {}: {} too much", both(actual), both(limit), both(actual - limit))
@@ -120,7 +137,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             "no budget, expected --max-temp, --max-total or another limit, or --must-alias".to_owned(),
         ));
     }
-    let is_kept = checks.iter().all(|c| c.is_kept);
+    let is_kept = is_known.then(|| checks.iter().all(|c| c.is_kept == Some(true)));
     if arguments.json {
         let list: Vec<Value> = checks
             .iter()
@@ -134,7 +151,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         }
         say(&shown(&out))?;
     }
-    Ok(if is_kept { Answer::Yes } else { Answer::No })
+    match (not_to_be_relied_on(&study), is_kept) {
+        (Some(why), _) => Err(why),
+        (None, Some(true)) => Ok(Answer::Yes),
+        (None, _) => Ok(Answer::No),
+    }
 }
 
 fn aliases(study: &questions::Study, wanted: &[String]) -> Result<Vec<Check>, Failure> {
@@ -163,7 +184,7 @@ fn aliases(study: &questions::Study, wanted: &[String]) -> Result<Vec<Check>, Fa
             what: format!("alias {name}"),
             limit: None,
             actual: None,
-            is_kept: free.is_empty(),
+            is_kept: study.doubts.is_empty().then_some(free.is_empty()),
             words,
         });
     }

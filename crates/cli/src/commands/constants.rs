@@ -42,7 +42,7 @@ fn in_words(study: &Study, found: &Constants, most: usize) -> String {
     for c in found.constants.iter().take(most) {
         let row = &study.rows[c.row];
         _ = writeln!(out, "\n{:>15}  {} {}", grouped(c.bytes), row.name, row.shape);
-        _ = writeln!(out, "{:>15}  read by {}", "", Reader::list(study, &c.readers));
+        _ = writeln!(out, "{:>15}  {}", "", read_by(study, &c.readers));
         let known = c.words(study);
         if !known.is_empty() {
             _ = writeln!(out, "{:>15}  {known}", "");
@@ -60,12 +60,19 @@ fn in_words(study: &Study, found: &Constants, most: usize) -> String {
             study.program.as_ref().map_or("", |p| p.module.name_of(c.instruction)),
             c.shape
         );
-        _ = writeln!(out, "{:>15}  read by {}", "", Reader::list(study, &c.readers));
+        _ = writeln!(out, "{:>15}  {}", "", read_by(study, &c.readers));
     }
     if found.captured.len() > most {
         _ = writeln!(out, "and {} more arguments", grouped((found.captured.len() - most) as u64));
     }
     out
+}
+
+fn read_by(study: &Study, readers: &[Reader]) -> String {
+    if study.program.is_none() {
+        return "who reads it is not known: the module's text is not there".to_owned();
+    }
+    format!("read by {}", Reader::list(study, readers))
 }
 
 fn readers(study: &Study, readers: &[Reader]) -> Value {

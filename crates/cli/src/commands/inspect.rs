@@ -7,6 +7,7 @@ use dumps::read::Size;
 use opening::{Entry, Finding, Limits, Loaded, Opened, OutOfMemory, Remark, VerboseLog};
 use questions::{Peak, Role, Settings, Source, Study, peak};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -65,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         say(&in_words(&opened, &listed))?;
     }
     if is_nothing(&opened) {
-        let mut lines: Vec<String> = opened.remarks.iter().map(|r| shown_long(&r.to_string())).collect();
+        let mut lines = folded(&opened.remarks.iter().collect::<Vec<_>>());
         lines.extend(opened.advice());
         return Err(Failure(lines.join("\n")));
     }
@@ -82,11 +83,41 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             ));
         }
         if damaged > 0 {
-            lines.push(format!("{damaged} of the files were not taken whole, expected none"));
+            let (files, were) = if damaged == 1 { ("file", "was") } else { ("files", "were") };
+            lines.push(format!("{damaged} {files} {were} not taken whole, expected none:"));
+            let all: Vec<&Remark> = opened.remarks.iter().filter(|r| is_error(r)).collect();
+            lines.extend(folded(&all).into_iter().take(MOST_DAMAGED).map(|line| format!("  {line}")));
         }
         return Err(Failure(lines.join("\n")));
     }
     Ok(Answer::Yes)
+}
+
+/// Damaged files that the error names; the listing has them all.
+const MOST_DAMAGED: usize = 5;
+
+/// Files of which the same is said, one by one; of more, the rest are counted.
+const MOST_ALIKE: usize = 8;
+
+/// Remarks, a line each. What is the same of many files is told of some of them, then counted.
+fn folded(remarks: &[&Remark]) -> Vec<String> {
+    let mut count: HashMap<&str, usize> = HashMap::new();
+    for r in remarks {
+        *count.entry(&r.text).or_default() += 1;
+    }
+    let mut told: HashMap<&str, usize> = HashMap::new();
+    let mut out = Vec::new();
+    for r in remarks {
+        let (n, all) = (told.entry(&r.text).or_default(), count[r.text.as_str()]);
+        *n += 1;
+        if *n <= MOST_ALIKE || all == MOST_ALIKE + 1 {
+            out.push(shown_long(&r.to_string()));
+        } else if *n == MOST_ALIKE + 1 {
+            let more = grouped((all - MOST_ALIKE) as u64);
+            out.push(format!("... and {more} more: {}", shown_long(&r.text)));
+        }
+    }
+    out
 }
 
 /// Is nothing of use there? Then it is told as an error.
@@ -288,8 +319,8 @@ fn in_words(opened: &Opened, listed: &[Listed<'_>]) -> String {
     }
     if !opened.remarks.is_empty() && !is_nothing(opened) {
         out.push('\n');
-        for r in &opened.remarks {
-            _ = writeln!(out, "{}", shown_long(&r.to_string()));
+        for line in folded(&opened.remarks.iter().collect::<Vec<_>>()) {
+            _ = writeln!(out, "{line}");
         }
     }
     if let Some(advice) = opened.advice().filter(|_| !is_nothing(opened)) {

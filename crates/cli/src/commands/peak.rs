@@ -1,6 +1,6 @@
 //! `bufferscope peak MODULE [--json]`
 
-use crate::commands::budget::size;
+use crate::commands::budget::{not_to_be_relied_on, size};
 use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::{Answer, Failure, say, shown};
 use analysis::ValueId;
@@ -42,8 +42,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let notes = questions::notes(&study, &peak);
     let counted = study.program.as_ref().map(counted);
     let fits = questions::fits(&study, &peak);
+    let refused = arguments.limit.and_then(|_| not_to_be_relied_on(&study));
     let verdict = |f: &Fit| {
-        let limit = arguments.limit.filter(|_| f.color == 0)?;
+        let limit = arguments.limit.filter(|_| f.color == 0 && refused.is_none())?;
         Some((limit, f.verdict(limit)))
     };
     if arguments.json {
@@ -75,6 +76,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             }
         }
         say(&shown(&out))?;
+    }
+    if let Some(why) = refused {
+        return Err(why);
     }
     let is_kept = fits.iter().filter_map(verdict).all(|(_, v)| v == Verdict::Fits);
     Ok(if is_kept { Answer::Yes } else { Answer::No })
