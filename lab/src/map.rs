@@ -49,18 +49,20 @@ pub(crate) fn map(study: &Study, peak: &questions::Peak, source: Source) -> MapD
         out.hue.push(hue(&row.name.instruction));
     }
     out.curves = curves(peak);
+    out.spaces = peak.spaces.iter().map(|s| curve(&questions::fullest_step(study, Some(s.color)))).collect();
+    out.everything = match &out.spaces[..] {
+        [only] => only.clone(),
+        _ => curve(&questions::fullest_step(study, None)),
+    };
     out
+}
+
+/// One curve.
+fn curve(s: &questions::SpacePeak) -> SpaceCurve {
+    SpaceCurve { color: s.color, temp: s.temp, peak: (s.step, s.live), points: s.curve.clone(), bounds: None }
 }
 
 /// How much is taken of each memory space that has temporaries.
 pub(crate) fn curves(peak: &questions::Peak) -> Vec<SpaceCurve> {
-    let used = peak.spaces.iter().filter(|s| s.temp > 0);
-    used.map(|s| SpaceCurve {
-        color: s.color,
-        temp: s.temp,
-        peak: (s.step, s.live),
-        points: s.curve.clone(),
-        bounds: None,
-    })
-    .collect()
+    peak.spaces.iter().filter(|s| s.temp > 0).map(curve).collect()
 }

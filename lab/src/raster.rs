@@ -374,7 +374,12 @@ pub fn draw(
     frame.settle();
     for (s, base) in layout.base.iter().enumerate() {
         let Some(base) = base else { continue };
-        let y = (base + map.slabs[s].size as f64 - window.low) * sy;
+        let size = map.slabs[s].size as f64;
+        let y = (base + size - window.low) * sy;
+        // Borders of what is hardly higher than they are would hide it.
+        if size * sy < 4.0 {
+            continue;
+        }
         if y > 0.0 && y < h - 1.0 && map.slabs[s].size > 0 {
             let y = y as usize;
             frame.rectangle((0, y), (width, y + 1), palette.rule);

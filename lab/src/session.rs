@@ -5,7 +5,7 @@
 use crate::map::map;
 use crate::rows::{self, space_name};
 use crate::talk::{
-    Answer, Ask, Chosen, DECISION_KINDS, DecisionLine, Detail, Edit, Kind, Maker, MapData, ModuleLine,
+    Answer, Ask, Chosen, DECISION_KINDS, DecisionLine, Detail, Edit, Face, Kind, Maker, MapData, ModuleLine,
     Notable, Note, Opened, OutOfMemory, Progress, Repacked, SlabRow, Source, SourceLine, SpaceLine, Trial,
     Tried, Words,
 };
@@ -16,7 +16,7 @@ use analysis::{Backend, Facts, Orders, Target, ValueId};
 use assigner::words::{self, both, grouped};
 use assigner::{Decision, Decisions};
 use opening::{Blob, Limits, Stage};
-use questions::{Peak, Program, Role, Settings, Study};
+use questions::{Peak, Program, Role, Settings, SpacePeak, Study};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -151,6 +151,8 @@ impl Reducing {
 struct View {
     study: Study,
     peak: Peak,
+    /// Where there are no temporaries: the step at which most of all memory is in use.
+    fullest: Option<SpacePeak>,
     row_of: FxHashMap<ValueId, u32>,
 }
 
@@ -158,7 +160,9 @@ impl View {
     fn new(study: Study) -> Self {
         let peak = questions::peak(&study);
         let row_of = study.rows.iter().enumerate().filter_map(|(i, r)| Some((r.value?, i as u32))).collect();
-        Self { study, peak, row_of }
+        let has_temps = peak.spaces.iter().any(|s| s.live > 0);
+        let fullest = (!has_temps).then(|| questions::fullest_step(&study, None));
+        Self { study, peak, fullest, row_of }
     }
 }
 
@@ -489,13 +493,19 @@ impl Session {
             out.headline = report::headline(&first.study, &first.peak);
             out.spaces = spaces(first);
             out.headline.extend(first.study.checks.iter().map(|c| cut_line(&c.words())));
-            out.notable = questions::notes(&first.study, &first.peak)
-                .into_iter()
-                .take(8)
-                .map(|n| Notable { words: cut_line(&n.words), row: n.rows.first().map(|r| *r as u32) })
-                .collect();
-            (out.makers, out.peak_at) = makers(first);
-            out.beside = beside(first);
+            let face = Face { notable: notable(first), ..face(first) };
+            let beside_it = dump.is_some().then_some(ours.as_ref()).flatten().map(|ours| {
+                // The same program: what stands out is the same, of values of the same names.
+                let named = |n: &Notable| Notable {
+                    row: n.row.and_then(|r| {
+                        let name = first.study.rows.get(r as usize)?.name.to_string();
+                        Some(ours.study.find(&name)? as u32)
+                    }),
+                    words: n.words.clone(),
+                };
+                Face { notable: face.notable.iter().map(named).collect(), ..self::face(ours) }
+            });
+            out.faces = std::iter::once(face).chain(beside_it).collect();
             if out.line.peak.is_none() {
                 out.line.peak = first.study.program.as_ref().map(|p| dumps::peak(&p.module, &p.facts).total);
                 out.line.peak_is_ours = true;
@@ -622,6 +632,7 @@ impl Session {
             line: source_line(Source::Tried, &view),
             sound,
             is_unsound,
+            face: Face { notable: notable(&view), ..face(&view) },
         };
         chosen.tried = Some(view);
         // What was packed may be what was tried before.
@@ -1111,12 +1122,9 @@ fn log_words(file: &str, log: &opening::VerboseLog) -> Words {
 fn source_line(source: Source, view: &View) -> SourceLine {
     let by_kind = view.peak.owners.iter().map(|o| (Kind::from(o.role), o.bytes, o.allocations)).collect();
     let peak = view.peak.spaces.iter().max_by_key(|s| (s.live, std::cmp::Reverse(s.color)));
-    SourceLine {
-        source,
-        total: view.peak.total,
-        by_kind,
-        peak: peak.map_or((0, 0, 0), |s| (s.color, s.step, s.live)),
-    }
+    let (color, step, live) = peak.map_or((0, 0, 0), |s| (s.color, s.step, s.live));
+    let step = view.fullest.as_ref().map_or(step, |s| s.step);
+    SourceLine { source, total: view.peak.total, by_kind, peak: (color, step, live) }
 }
 
 fn spaces(view: &View) -> Vec<SpaceLine> {
@@ -1137,9 +1145,31 @@ fn spaces(view: &View) -> Vec<SpaceLine> {
 /// Most groups of values that are named as what the peak is made of.
 const MOST_MAKERS: usize = 5;
 
+/// Notes that are told of a module.
+const MOST_NOTES: usize = 8;
+
+/// What stands out.
+fn notable(view: &View) -> Vec<Notable> {
+    questions::notes(&view.study, &view.peak)
+        .into_iter()
+        .take(MOST_NOTES)
+        .map(|n| Notable { words: cut_line(&n.words), row: n.rows.first().map(|r| *r as u32) })
+        .collect()
+}
+
+/// What is said first of an assignment, but for what stands out.
+fn face(view: &View) -> Face {
+    let (makers, peak_at) = makers(view);
+    let in_use = view.fullest.as_ref().map_or(0, |s| s.live);
+    Face { makers, peak_at, beside: beside(view), in_use, ..Face::default() }
+}
+
 /// What most of the peak is made of, and the instruction at it.
 fn makers(view: &View) -> (Vec<Maker>, String) {
     let study = &view.study;
+    if let Some(fullest) = &view.fullest {
+        return (Vec::new(), if fullest.live > 0 { cut(study.at(fullest.step)) } else { String::new() });
+    }
     let Some(space) = view.peak.spaces.iter().max_by_key(|s| (s.live, std::cmp::Reverse(s.color))) else {
         return Default::default();
     };

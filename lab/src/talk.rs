@@ -597,10 +597,19 @@ pub struct Chosen {
     pub lines: u32,
     /// Can changes be tried: is there a module that our engine takes?
     pub can_try: bool,
+    /// What is said first of each of `sources`.
+    pub faces: Vec<Face>,
+}
+
+/// What is said first of an assignment: what makes its peak, and what stands out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Face {
     /// What stands out, the most bytes first.
     pub notable: Vec<Notable>,
-    /// What most of the peak is made of, the most bytes first.
+    /// What most of the peak of the temporaries is made of, the most bytes first.
     pub makers: Vec<Maker>,
+    /// Bytes in use at the peak of all memory, where there are no temporaries; else 0.
+    pub in_use: u64,
     /// The instruction at the peak.
     pub peak_at: String,
     /// What most of the arguments, outputs and constants is made of, the most bytes first: only what counts beside the
@@ -643,7 +652,8 @@ pub struct SourceLine {
     pub total: u64,
     /// Sums by kind.
     pub by_kind: Vec<(Kind, u64, u32)>,
-    /// Memory space and step at which most of the temporaries is taken, and how much.
+    /// Memory space and step at which most of the temporaries is taken, and how much; of a program without temporaries the
+    /// step at which most of all memory is in use, and 0.
     pub peak: (u32, u32, u64),
 }
 
@@ -691,14 +701,18 @@ pub struct MapData {
     pub was: Vec<u64>,
     /// The memory spaces that have temporaries.
     pub curves: Vec<SpaceCurve>,
+    /// Each memory space with all that is reserved in it before the program runs.
+    pub spaces: Vec<SpaceCurve>,
+    /// The same of all memory spaces together.
+    pub everything: SpaceCurve,
 }
 
-/// How much of a memory space's temporaries is taken, step by step.
+/// How much of a memory space is taken, step by step: of its temporaries, or of all in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpaceCurve {
     /// The memory space.
     pub color: u32,
-    /// Bytes of its temporary allocations.
+    /// Bytes of the allocations: its temporary ones, or all.
     pub temp: u64,
     /// The step at which most is taken, and how much.
     pub peak: (u32, u64),
@@ -966,6 +980,8 @@ pub struct Tried {
     pub sound: String,
     /// Would running it spoil a value?
     pub is_unsound: bool,
+    /// What is said first of the run.
+    pub face: Face,
 }
 
 /// What can be tried with one value.

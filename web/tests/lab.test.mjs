@@ -62,7 +62,7 @@ test("a folder picked whole; a compile that failed is taken apart", () =>
     const rows = page.locator(".modules tbody tr");
     await rows.first().waitFor(LONG);
     assert.equal(await rows.count(), 2);
-    assert.match(await page.locator(".oom").textContent(), /The program needs .*15\.8 GiB|too many/);
+    assert.match(await page.locator(".oom").textContent(), /The program needs .*15\.8 GiB|too much/);
     await rows.first().getByRole("button").click();
     await chosen(page);
     await screenshot(page, "lab-folder-dark");
@@ -105,7 +105,7 @@ test("the answer comes first: how much, what makes the peak, what would change i
     // Seen without scrolling.
     const box = await page.locator("#verdict .sum").boundingBox();
     assert.ok(box.y + box.height < 900, `the answer begins at ${box.y}`);
-    assert.match(await page.locator(".too-many").textContent(), /There were [\d,]+ B.*too many/);
+    assert.match(await page.locator(".too-many").textContent(), /There were [\d,]+ B.*too much/);
     // What makes the peak adds up to no more than it, largest first, and each leads to its value.
     const makers = await page.locator(".makers:not(#beside-temps) .number.quiet").allTextContents();
     const shares = makers.map((m) => Number(m.replace(" %", "")));

@@ -2,7 +2,7 @@
 
 use crate::cover::Cover;
 use crate::origin::{Phase, without_numbers};
-use crate::study::{Role, Row, Study};
+use crate::study::{Role, Row, Slab, Study};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -137,14 +137,14 @@ impl Peak {
     }
 }
 
-/// Where the temporary allocations of a colour begin if they are laid one behind another.
-fn bases(study: &Study, color: u32) -> (Vec<Option<u64>>, u64) {
+/// Where the allocations that are taken in begin if they are laid one behind another.
+fn bases(study: &Study, is_in: &dyn Fn(&Slab) -> bool) -> (Vec<Option<u64>>, u64) {
     let mut next = 0u64;
     let bases = study
         .slabs
         .iter()
         .map(|s| {
-            (s.color == color && s.role == Role::Temp).then(|| {
+            is_in(s).then(|| {
                 let base = next;
                 next = next.saturating_add(s.size);
                 base
@@ -155,7 +155,22 @@ fn bases(study: &Study, color: u32) -> (Vec<Option<u64>>, u64) {
 }
 
 fn space(study: &Study, color: u32) -> SpacePeak {
-    let (bases, temp) = bases(study, color);
+    let of_color = study.slabs.iter().filter(|s| s.color == color);
+    let allocated = sum(of_color.map(|s| s.size));
+    SpacePeak { color, allocated, ..fullest(study, &|s| s.color == color && s.role == Role::Temp) }
+}
+
+/// The step at which most is in use of all memory that is reserved before the program runs: of arguments, outputs, constants
+/// and temporaries, of one memory space or of all. [`SpacePeak::temp`] is then the bytes of all those allocations.
+#[must_use]
+pub fn fullest_step(study: &Study, color: Option<u32>) -> SpacePeak {
+    let is_in = |s: &Slab| color.is_none_or(|c| s.color == c) && s.role != Role::ThreadLocal;
+    let out = fullest(study, &is_in);
+    SpacePeak { color: color.unwrap_or(0), allocated: out.temp, ..out }
+}
+
+fn fullest(study: &Study, is_in: &dyn Fn(&Slab) -> bool) -> SpacePeak {
+    let (bases, temp) = bases(study, is_in);
     let placed = |row: &Row| -> Option<(u64, u64)> {
         let from = bases[row.slab]?.checked_add(row.offset)?;
         let to = from.checked_add(row.size)?;
@@ -191,27 +206,21 @@ fn space(study: &Study, color: u32) -> SpacePeak {
             best = (step, total);
         }
     }
-    let slots = slots_at(study, color, best.0);
-    let of_color = study.slabs.iter().filter(|s| s.color == color);
-    SpacePeak {
-        color,
-        allocated: sum(of_color.map(|s| s.size)),
-        temp,
-        step: best.0,
-        live: best.1,
-        slots,
-        curve,
-    }
+    let slots = slots_of(study, is_in, best.0);
+    SpacePeak { color: 0, allocated: 0, temp, step: best.0, live: best.1, slots, curve }
 }
 
 /// What is taken of the temporaries of a memory space at a step, the largest first.
 #[must_use]
 pub fn slots_at(study: &Study, color: u32, step: u32) -> Vec<Slot> {
+    slots_of(study, &|s| s.color == color && s.role == Role::Temp, step)
+}
+
+fn slots_of(study: &Study, is_in: &dyn Fn(&Slab) -> bool, step: u32) -> Vec<Slot> {
     let mut by_place: BTreeMap<(usize, u64, u64), Vec<usize>> = BTreeMap::new();
     for (i, row) in study.rows.iter().enumerate() {
-        let slab = study.slab(row);
         let is_alive = row.range.is_some_and(|(start, end)| start <= step && step <= end);
-        if is_alive && row.size > 0 && slab.color == color && slab.role == Role::Temp {
+        if is_alive && row.size > 0 && is_in(study.slab(row)) {
             by_place.entry((row.slab, row.offset, row.size)).or_default().push(i);
         }
     }

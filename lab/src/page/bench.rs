@@ -18,6 +18,9 @@ use leptos::prelude::*;
 use std::sync::Arc;
 use wasm_bindgen::JsCast as _;
 
+/// Changes that the note of what is tried names.
+const FIRST_EDITS: usize = 3;
+
 /// Everything about the module.
 #[component]
 pub fn Bench(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
@@ -27,8 +30,6 @@ pub fn Bench(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
         (!line.backend.is_empty()).then(|| line.backend.to_uppercase()),
         (!line.stage.is_empty()).then(|| line.stage.clone()),
         line.instructions.map(|n| format!("{} instructions", grouped(n))),
-        // The live-range file's own peak misses parts of tuples: what is needed is what was allocated.
-        line.total.map(|total| format!("{} in all", both(total))),
     ]
     .into_iter()
     .flatten()
@@ -143,14 +144,26 @@ pub fn Bench(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
             <SourceSwitch lab sources />
             {move || {
                 let tried = lab.tried.get().and_then(Result::ok)?;
+                // A donation of all arguments is many changes.
+                let more = tried.edits.len().saturating_sub(FIRST_EDITS);
+                let mut edits = tried.edits[..tried.edits.len() - more].join("; ");
+                if more > 0 {
+                    edits = format!("{edits}; {more} more");
+                }
+                // All allocations and the temporaries: one may fall while the other one grows.
+                let temp = tried.words.get(1).filter(|_| tried.temp.0 != tried.temp.1).cloned();
                 Some(view! {
-                    <p class="tried-note" id="tried-note">
-                        <b>"Tried: "</b>
-                        {tried.edits.join("; ")}
-                        ". "
-                        {tried.words.first().cloned()}
-                        {tried.is_unsound.then(|| format!(" {}", tried.sound))}
-                    </p>
+                    <div class="tried-note" class:unsound=tried.is_unsound id="tried-note">
+                        <p>
+                            <b>"Tried: "</b>
+                            {edits}
+                            "."
+                        </p>
+                        <p>{tried.words.first().cloned()} {temp.map(|t| format!(" {t}"))}</p>
+                        <p>
+                            <b>{tried.sound.clone()}</b>
+                        </p>
+                    </div>
                 })
             }}
             {has_map

@@ -1008,8 +1008,9 @@ fn between(map: &MapData, share: f64) -> MapData {
 
 fn space_of(shown: Shown, map: &MapData) -> Option<&crate::talk::SpaceCurve> {
     match shown {
-        Shown::Temps(c) | Shown::Space(c) => map.curves.iter().find(|s| s.color == c),
-        Shown::All => map.curves.iter().max_by_key(|c| (c.peak.1, std::cmp::Reverse(c.color))),
+        Shown::Temps(c) => map.curves.iter().find(|s| s.color == c),
+        Shown::Space(c) => map.spaces.iter().find(|s| s.color == c),
+        Shown::All => Some(&map.everything),
     }
 }
 

@@ -474,6 +474,9 @@ pub fn Notes(title: &'static str, notes: Vec<Note>, open: bool) -> impl IntoView
 
 #[component]
 fn ModuleList(lab: Lab, modules: Vec<ModuleLine>) -> impl IntoView {
+    /// So many are shown whole: a list that is cut in the middle of a line looks broken.
+    const FEW: usize = 6;
+    let is_short = modules.len() <= FEW;
     let current = move || lab.chosen.with(|c| c.as_ref().map(|c| c.line.module));
     let rows = modules
         .into_iter()
@@ -493,7 +496,7 @@ fn ModuleList(lab: Lab, modules: Vec<ModuleLine>) -> impl IntoView {
                 .collect::<Vec<_>>()
                 .join(" / ");
             let over = m.limit.map(|limit| match m.total.and_then(|t| t.checked_sub(limit)) {
-                Some(over) if over > 0 => format!("Out of memory: {} too many", binary(over)),
+                Some(over) if over > 0 => format!("Out of memory: {} too much", binary(over)),
                 _ => "Out of memory".to_owned(),
             });
             // The live-range file's own peak misses parts of tuples: what is needed is what was allocated.
@@ -526,7 +529,13 @@ fn ModuleList(lab: Lab, modules: Vec<ModuleLine>) -> impl IntoView {
         })
         .collect_view();
     view! {
-        <div class="scroll" tabindex="0" role="region" aria-label="Modules, the largest first">
+        <div
+            class="scroll"
+            class:few=is_short
+            tabindex="0"
+            role="region"
+            aria-label="Modules, the largest first"
+        >
             <table class="modules">
                 <caption class="hidden">"Modules, the largest first"</caption>
                 <thead>

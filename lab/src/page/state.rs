@@ -73,6 +73,17 @@ pub struct Advised {
     pub tried: String,
 }
 
+/// Brings the answer into view, where it is far down: below a long list of modules.
+fn bring_into_view() {
+    request_animation_frame(|| {
+        let Some(bench) = document().get_element_by_id("bench") else { return };
+        let height = window().inner_height().ok().and_then(|h| h.as_f64()).unwrap_or(0.0);
+        if bench.get_bounding_client_rect().top() > height / 4.0 {
+            bench.scroll_into_view();
+        }
+    });
+}
+
 /// How far it is when a module begins to be read.
 fn reading() -> crate::talk::Progress {
     crate::talk::Progress { stage: "Reading the module".to_owned(), ..crate::talk::Progress::default() }
@@ -666,7 +677,11 @@ impl Lab {
 
     /// Chooses a module. The one before is shown until it is read.
     pub fn choose(self, module: u32) {
-        self.choose_for(module, Tab::Values);
+        self.link.progress.set(Some(reading()));
+        self.link.ask(Ask::Choose { module }, move |answer| {
+            self.take_chosen(answer, Tab::Values);
+            bring_into_view();
+        });
     }
 
     /// Chooses a module, to go to one of the panes.

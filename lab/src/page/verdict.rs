@@ -2,7 +2,7 @@
 
 use super::state::{Lab, Tab, When};
 use super::trying::Changes;
-use crate::talk::{Chosen, Group, Kind, Maker, Notable};
+use crate::talk::{Chosen, Face, Group, Kind, Maker, Notable, Source, SourceLine};
 use assigner::words::{binary, both, bytes, grouped};
 use leptos::prelude::*;
 use std::sync::Arc;
@@ -18,15 +18,50 @@ fn share(part: u64, whole: u64) -> f64 {
 /// The three answers side by side.
 #[component]
 pub fn Verdict(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
-    let Some(first) = chosen.sources.first().cloned() else { return ().into_any() };
+    if chosen.sources.is_empty() {
+        return ().into_any();
+    }
+    let again = Arc::clone(&chosen);
+    // Of what is looked at: the cards follow what is tried.
+    let shown = Memo::new(move |_| {
+        let source = lab.source.get();
+        let tried =
+            || lab.tried.with(|t| t.as_ref()?.as_ref().ok().map(|t| (t.line.clone(), t.face.clone())));
+        let of_module = |source: Source| {
+            let at = chosen.sources.iter().position(|s| s.source == source)?;
+            Some((chosen.sources[at].clone(), chosen.faces.get(at).cloned().unwrap_or_default()))
+        };
+        let found = match source {
+            Source::Tried => tried(),
+            Source::Packed => lab.packing.get().and_then(|p| {
+                let (_, face) = if p.of == Source::Tried { tried()? } else { of_module(p.of)? };
+                Some((p.line.clone(), face))
+            }),
+            Source::Dump | Source::Ours => of_module(source),
+        };
+        found.map(|(line, face)| (Arc::new(line), Arc::new(face)))
+    });
+    let chosen = again;
+    view! {
+        {move || {
+            let (line, face) = shown.get()?;
+            Some(view! { <Cards lab chosen=chosen.clone() line face /> })
+        }}
+    }
+    .into_any()
+}
+
+#[component]
+fn Cards(lab: Lab, chosen: Arc<Chosen>, line: Arc<SourceLine>, face: Arc<Face>) -> impl IntoView {
+    let first = line;
     let (color, step, live) = first.peak;
     let allocations = first.by_kind.iter().fold(0u32, |n, k| n + k.2);
     let kinds: Vec<(Kind, u64, u32)> = first.by_kind.iter().filter(|k| k.1 > 0).copied().collect();
     let total = first.total;
-    let too_many = chosen.line.limit.map(|limit| {
+    let too_much = chosen.line.limit.map(|limit| {
         let over = total.saturating_sub(limit);
         if over > 0 {
-            format!("There were {}: {} too many.", both(limit), binary(over))
+            format!("There were {}: {} too much.", both(limit), binary(over))
         } else {
             format!("There were {} when it failed.", both(limit))
         }
@@ -36,7 +71,7 @@ pub fn Verdict(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
         Some(name) if chosen.spaces.len() > 1 => format!(" in memory space {name}"),
         _ => String::new(),
     };
-    let at = chosen.peak_at.clone();
+    let at = face.peak_at.clone();
     let line_of = move |_| {
         lab.step.set(step);
         lab.when.set(When::Peak);
@@ -45,8 +80,9 @@ pub fn Verdict(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
             pane.scroll_into_view();
         }
     };
-    let makers = chosen.makers.clone();
-    let beside = chosen.beside.clone();
+    let makers = face.makers.clone();
+    let beside = face.beside.clone();
+    let in_use = face.in_use;
     let temp = first
         .by_kind
         .iter()
@@ -89,7 +125,7 @@ pub fn Verdict(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
                         {format!("{} in {} allocations", bytes(total), grouped(u64::from(allocations)))}
                     </span>
                 </p>
-                {too_many.map(|words| view! { <p class="too-many">{words}</p> })}
+                {too_much.map(|words| view! { <p class="too-many">{words}</p> })}
                 <div class="stack" aria-hidden="true">
                     {stack}
                 </div>
@@ -98,7 +134,21 @@ pub fn Verdict(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
             <section aria-labelledby="verdict-why">
                 <h3 id="verdict-why">"What makes the peak"</h3>
                 {if live == 0 {
-                    view! { <p>"No temporaries are packed: arguments, outputs and constants are all there is."</p> }
+                    let at = at.clone();
+                    view! {
+                        <p>"No temporaries are packed: arguments, outputs and constants are all there is."</p>
+                        {(in_use > 0)
+                            .then(|| {
+                                view! {
+                                    <p class="at-peak">
+                                        <b>{binary(in_use)}</b>
+                                        {format!(" in use at step {}", grouped(u64::from(step)))}
+                                        {(!at.is_empty()).then(|| view! { ", " <span class="code">{at}</span> })}
+                                        "."
+                                    </p>
+                                }
+                            })}
+                    }
                         .into_any()
                 } else {
                     view! {
@@ -120,9 +170,14 @@ pub fn Verdict(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
                 {(!beside.is_empty())
                     .then(|| {
                         view! {
-                            <p class="small beside-temps">
-                                {format!("{} of arguments, outputs and constants are needed besides; of all memory:", binary(fixed))}
-                            </p>
+                            {(live > 0)
+                                .then(|| {
+                                    view! {
+                                        <p class="small beside-temps">
+                                            {format!("{} of arguments, outputs and constants are needed besides; of all memory:", binary(fixed))}
+                                        </p>
+                                    }
+                                })}
                             <ol class="makers" id="beside-temps">
                                 {beside
                                     .into_iter()
@@ -134,7 +189,7 @@ pub fn Verdict(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
             </section>
             <section aria-labelledby="verdict-change">
                 <h3 id="verdict-change">"What stands out, what would change it"</h3>
-                <Notables lab notable=chosen.notable.clone() />
+                <Notables lab notable=face.notable.clone() />
                 {chosen
                     .can_try
                     .then(|| {
