@@ -85,7 +85,7 @@ fn a_compile_that_failed_is_taken_apart() {
     assert!(opened.errors.iter().all(|e| e.sentence.contains("Ran out of memory")));
     let chosen = choose(&mut session, by_name(&opened, "jit_attention_train"));
     assert_eq!(chosen.line.backend, "tpu");
-    assert!(!chosen.notable.is_empty());
+    assert!(!chosen.faces[0].notable.is_empty());
     let peak = chosen.sources[0].peak;
     let mut query = RowsQuery {
         source: Source::Dump,
@@ -111,18 +111,19 @@ fn a_compile_that_failed_is_taken_apart() {
 fn what_is_needed_beside_the_temporaries_is_named() {
     let (mut session, opened) = open(vec![Blob::new("dump.zip", OUT_OF_MEMORY)]);
     let chosen = choose(&mut session, by_name(&opened, "jit_one_big_square"));
-    let (first, total) = (&chosen.beside[0], chosen.sources[0].total);
+    let (first, total) = (&chosen.faces[0].beside[0], chosen.sources[0].total);
     assert_eq!((first.operation.as_str(), first.count, first.bytes), ("output", 1, 32 << 30), "{first:?}");
     // Nothing small, and no temporary.
-    assert!(chosen.beside.iter().all(|m| m.bytes >= total / 20), "{:?}", chosen.beside);
+    assert!(chosen.faces[0].beside.iter().all(|m| m.bytes >= total / 20), "{:?}", chosen.faces[0].beside);
     let kinds = &chosen.sources[0].by_kind;
     let sum: u64 = kinds.iter().filter(|k| k.0 != Kind::Temp).map(|k| k.1).sum();
-    assert!(chosen.beside.iter().map(|m| m.bytes).sum::<u64>() <= sum);
+    assert!(chosen.faces[0].beside.iter().map(|m| m.bytes).sum::<u64>() <= sum);
     // Twenty arguments of one shape are one line, and what the message blames on temporaries is said to be none.
     let chosen = choose(&mut session, by_name(&opened, "jit_too_many_arguments"));
-    let told: Vec<_> = chosen.beside.iter().map(|m| (m.operation.as_str(), m.count, m.bytes)).collect();
+    let told: Vec<_> =
+        chosen.faces[0].beside.iter().map(|m| (m.operation.as_str(), m.count, m.bytes)).collect();
     assert_eq!(told, [("argument", 20, 20 << 30), ("output", 20, 20 << 30)]);
-    assert!(chosen.makers.is_empty());
+    assert!(chosen.faces[0].makers.is_empty());
 }
 
 #[test]
