@@ -1,11 +1,11 @@
 //! Two dumps side by side: in words and tables, and what is drawn of both on shared axes.
 
-use crate::map::{curves, hue, map};
+use crate::map::{curve, curves, hue, map};
 use crate::rows::space_name;
-use crate::talk::{About, Compared, Section, SharedSpace, Source, SpaceCurve, Spans, Words};
+use crate::talk::{ALL_MEMORY, About, Compared, Section, SharedSpace, Source, SpaceCurve, Spans, Words};
 use crate::text::cut;
 use assigner::words::{both, bytes, difference, grouped};
-use questions::{By, Comparison, Peak, Shift, Study, compare};
+use questions::{By, Comparison, Peak, Role, Shift, Study, compare};
 use std::collections::BTreeSet;
 
 /// Most lines of a table.
@@ -88,7 +88,7 @@ pub(crate) fn compared(
     let colors: BTreeSet<u32> = own.iter().chain(&other.curves).map(|s| s.color).collect();
     let of =
         |curves: &[SpaceCurve], color| curves.iter().find(|s| s.color == color).cloned().unwrap_or_default();
-    let spaces = colors
+    let mut spaces: Vec<SharedSpace> = colors
         .into_iter()
         .map(|color| SharedSpace {
             color,
@@ -97,6 +97,14 @@ pub(crate) fn compared(
             right: of(&other.curves, color),
         })
         .collect();
+    let everything = |study| SpaceCurve { color: ALL_MEMORY, ..curve(&questions::fullest_step(study, None)) };
+    spaces.push(SharedSpace {
+        color: ALL_MEMORY,
+        name: String::new(),
+        left: everything(left),
+        right: SpaceCurve { color: ALL_MEMORY, ..other.everything.clone() },
+    });
+    let first = opposite(&c).map(|_| ALL_MEMORY);
     let matched = c.matched.iter().filter(|m| left.rows[m.left].range.is_some()).count();
     Compared {
         sections,
@@ -105,6 +113,7 @@ pub(crate) fn compared(
         aligned: (steps.len() as u32, matched as u32),
         anchors: bends(&steps),
         spaces,
+        first,
         other,
     }
 }
@@ -127,7 +136,14 @@ pub(crate) fn at_steps(
     steps: (Option<u32>, Option<u32>),
 ) -> Section {
     let slots = |study: &Study, step: Option<u32>| {
-        step.map(|s| questions::slots_at(study, color, s)).unwrap_or_default()
+        let at = |s| {
+            if color == ALL_MEMORY {
+                questions::all_slots_at(study, s)
+            } else {
+                questions::slots_at(study, color, s)
+            }
+        };
+        step.map(at).unwrap_or_default()
     };
     let (l, r) = (slots(left, steps.0), slots(right, steps.1));
     let all = questions::shifts((left, &l), (right, &r));
@@ -172,6 +188,15 @@ fn more(of: usize) -> Vec<String> {
     vec![format!("The first {} of {}.", grouped(MOST as u64), grouped(of as u64))]
 }
 
+/// All allocations and the temporaries of both sides, where one sum grows and the other one falls.
+fn opposite(c: &Comparison) -> Option<[(u64, u64); 2]> {
+    let temp = |p: &Peak| p.owner(Role::Temp).map_or(0, |o| o.bytes);
+    let (l, r) = (&c.peaks.0, &c.peaks.1);
+    let (total, temps) = ((l.total, r.total), (temp(l), temp(r)));
+    let is_opposite = total.0 < total.1 && temps.0 > temps.1 || total.0 > total.1 && temps.0 < temps.1;
+    is_opposite.then_some([total, temps])
+}
+
 /// The sums, and how much is matched.
 fn sums(c: &Comparison, is_same: bool, (here, there): (Source, Source)) -> Words {
     let (l, r) = (&c.peaks.0, &c.peaks.1);
@@ -191,6 +216,16 @@ fn sums(c: &Comparison, is_same: bool, (here, there): (Source, Source)) -> Words
         }
     }
     let mut lines = vec![format!("This one is {}, the other is {}.", whose(here), whose(there))];
+    if let Some([total, temps]) = opposite(c) {
+        lines.insert(
+            0,
+            format!(
+                "There the temporaries change by {}, all memory by {}: what is temporary on one side stands in the memory of arguments or outputs on the other, so all memory is drawn first.",
+                difference(temps.0, temps.1),
+                difference(total.0, total.1)
+            ),
+        );
+    }
     if is_same {
         lines.insert(
             0,

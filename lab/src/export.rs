@@ -24,7 +24,12 @@ pub(crate) fn is_of_xla(what: &str) -> bool {
 }
 
 /// One of them; `None` if it is not known, or needs the program and there is none.
-pub(crate) fn file(study: &Study, peak: &Peak, headline: &[String], what: &str) -> Option<String> {
+pub(crate) fn file(
+    study: &Study,
+    peak: &Peak,
+    (name, headline): (&str, &[String]),
+    what: &str,
+) -> Option<String> {
     match what {
         "values.csv" => Some(csv(study)),
         "assignment.json" => Some(in_json(study, peak)),
@@ -32,7 +37,7 @@ pub(crate) fn file(study: &Study, peak: &Peak, headline: &[String], what: &str) 
             let most = peak.spaces.iter().max_by_key(|s| (s.live, std::cmp::Reverse(s.color)));
             most.map(|space| report::curve(study, space))
         }
-        "peak.md" => Some(markdown(study, peak, headline)),
+        "peak.md" => Some(markdown(study, peak, (name, headline))),
         _ => {
             let program = study.program.as_ref()?;
             let (assignment, _) = study.ours.as_ref()?;
@@ -150,8 +155,8 @@ fn cell(text: &str) -> String {
     if text.is_empty() { text } else { format!("`{text}`") }
 }
 
-fn markdown(study: &Study, peak: &Peak, headline: &[String]) -> String {
-    let mut out = String::new();
+fn markdown(study: &Study, peak: &Peak, (name, headline): (&str, &[String])) -> String {
+    let mut out = format!("## The memory of {}\n\n", cell(name));
     for sentence in headline {
         _ = writeln!(out, "{sentence}\n");
     }

@@ -58,7 +58,7 @@ pub(crate) fn map(study: &Study, peak: &questions::Peak, source: Source) -> MapD
 }
 
 /// One curve.
-fn curve(s: &questions::SpacePeak) -> SpaceCurve {
+pub(crate) fn curve(s: &questions::SpacePeak) -> SpaceCurve {
     SpaceCurve { color: s.color, temp: s.temp, peak: (s.step, s.live), points: s.curve.clone(), bounds: None }
 }
 

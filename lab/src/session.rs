@@ -795,7 +795,7 @@ impl Session {
             .collect();
         let limit = self.chosen.as_ref().and_then(|c| self.opened.limit_of(c.module as usize));
         let gap = limit.and_then(|limit| questions::gap(&view.study, &view.peak, limit, &found));
-        let mut tried = if found.is_unproved {
+        let tried = if found.is_unproved {
             "The checker cannot prove the program right as it is, so no change could be, either; none was tried."
                 .to_owned()
         } else {
@@ -806,10 +806,7 @@ impl Session {
                 grouped(found.untried as u64)
             )
         };
-        if let Some(gap) = gap {
-            tried = format!("{tried} {}", cut_line(&gap));
-        }
-        Answer::Advised { changes, tried }
+        Answer::Advised { changes, tried, gap: gap.map(|g| cut_line(&g)) }
     }
 
     /// The search for the smallest heaps, to be done slice by slice.
@@ -895,7 +892,8 @@ impl Session {
             }
             _ => chosen.headline.clone(),
         };
-        self.with(source, |v| match export::file(&v.study, &v.peak, &headline, what) {
+        let name = &self.list[chosen.module as usize].name;
+        self.with(source, |v| match export::file(&v.study, &v.peak, (name, &headline), what) {
             Some(mut text) => {
                 // What was tried is not to be taken for what is.
                 if source == Source::Tried && text.starts_with('{') {

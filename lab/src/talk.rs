@@ -465,6 +465,8 @@ pub enum Answer {
         changes: Vec<(String, u64, Vec<Edit>)>,
         /// How much was tried.
         tried: String,
+        /// Of a program that does not fit: that no single change makes it, and what takes most.
+        gap: Option<String>,
     },
     /// A file.
     File {
@@ -853,13 +855,19 @@ pub struct Compared {
     pub anchors: Vec<(u32, u32)>,
     /// How many values begin at such steps, and how many were matched.
     pub aligned: (u32, u32),
-    /// The memory spaces that have temporaries on a side, by number.
+    /// The memory spaces that have temporaries on a side, by number; then [`ALL_MEMORY`].
     pub spaces: Vec<SharedSpace>,
+    /// What is shown first of these, if it is not the one with the highest peak: all memory, where a sum says the opposite of
+    /// the temporaries.
+    pub first: Option<u32>,
     /// What is drawn of the other one. Values that are matched have the colours of this one's.
     pub other: MapData,
 }
 
-/// The temporaries of one memory space on both sides.
+/// In place of a memory space's number: all memory that is reserved before the program runs.
+pub const ALL_MEMORY: u32 = u32::MAX;
+
+/// The temporaries of one memory space on both sides, or all memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedSpace {
     /// Its number.

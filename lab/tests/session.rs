@@ -370,7 +370,7 @@ fn donations_are_taken_back_and_made() {
 fn what_is_advised_is_what_comes_of_it() {
     let (mut session, opened) = open(vec![Blob::new("dump.zip", LOOPS)]);
     choose(&mut session, by_name(&opened, "jit_loop_reads_mid"));
-    let Answer::Advised { changes, tried } = ask(&mut session, Ask::Advise, Vec::new()) else {
+    let Answer::Advised { changes, tried, .. } = ask(&mut session, Ask::Advise, Vec::new()) else {
         panic!("advice")
     };
     assert!(tried.contains("changes were tried"));

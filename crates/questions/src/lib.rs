@@ -86,7 +86,9 @@ pub use limits::{DEVICES, Device, device_words};
 pub use notes::{Note, Number, cautions, gap, notes, numbers};
 pub use origin::{Frames, Origin, Phase, origin, without_numbers};
 pub use padding::{Padded, Padding, padding};
-pub use peak::{Group, Owner, Peak, Slot, SpacePeak, Sum, fullest_step, groups, peak, slots_at, sums};
+pub use peak::{
+    Group, Owner, Peak, Slot, SpacePeak, Sum, all_slots_at, fullest_step, groups, peak, slots_at, sums,
+};
 pub use reduce::{ReduceError, Reduced, Reducer, reduce};
 pub use rerun::{Moved, Rerun, rerun};
 pub use smallest::{Repacked, Smallest, SmallestSearch, repacked};

@@ -216,6 +216,12 @@ pub fn slots_at(study: &Study, color: u32, step: u32) -> Vec<Slot> {
     slots_of(study, &|s| s.color == color && s.role == Role::Temp, step)
 }
 
+/// The same of all memory that is reserved before the program runs, of all memory spaces together.
+#[must_use]
+pub fn all_slots_at(study: &Study, step: u32) -> Vec<Slot> {
+    slots_of(study, &|s| s.role != Role::ThreadLocal, step)
+}
+
 fn slots_of(study: &Study, is_in: &dyn Fn(&Slab) -> bool, step: u32) -> Vec<Slot> {
     let mut by_place: BTreeMap<(usize, u64, u64), Vec<usize>> = BTreeMap::new();
     for (i, row) in study.rows.iter().enumerate() {

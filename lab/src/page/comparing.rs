@@ -6,7 +6,9 @@ use super::panes::InWords;
 use super::state::Lab;
 use crate::raster::{self, Frame, Index, Layout, Marks, Shown, Window};
 use crate::shared::{self, Axis, Colours, HEIGHT, Shape, Side};
-use crate::talk::{About, Answer, Ask, Beside, Compared, MapData, Scale, Section, SharedSpace, Spans};
+use crate::talk::{
+    ALL_MEMORY, About, Answer, Ask, Beside, Compared, MapData, Scale, Section, SharedSpace, Spans,
+};
 use assigner::words::{both, bytes, difference, grouped};
 use browser::{download, width_of};
 use leptos::ev::{KeyboardEvent, PointerEvent};
@@ -196,11 +198,13 @@ fn steps_in_words(spans: &Spans) -> String {
 
 /// The space that is shown.
 fn space_of(compared: &Compared, beside: Option<Beside>) -> Option<SharedSpace> {
-    let wanted = beside.and_then(|b| b.space);
+    let wanted = beside.and_then(|b| b.space).or(compared.first);
     let all = || compared.spaces.iter();
     let found = all().find(|s| Some(s.color) == wanted);
     let most = |s: &&SharedSpace| (s.left.peak.1.max(s.right.peak.1), std::cmp::Reverse(s.color));
-    found.or_else(|| all().max_by_key(most)).cloned()
+    // All memory only where there are no temporaries.
+    let temps = || all().filter(|s| s.color != ALL_MEMORY).max_by_key(most);
+    found.or_else(temps).or_else(|| all().next()).cloned()
 }
 
 /// A place as the address keeps it: the middle of a whole one.
@@ -217,11 +221,7 @@ fn Both(lab: Lab, compared: Arc<Compared>, names: [String; 2]) -> impl IntoView 
     let rest: Vec<Section> = sections.collect();
     view! {
         {sums.map(|words| view! { <InWords words /> })}
-        {if compared.spaces.is_empty() {
-            view! { <p class="quiet">"Neither has temporaries: there are no curves to compare."</p> }.into_any()
-        } else {
-            view! { <SharedAxes lab compared names lit at_place /> }.into_any()
-        }}
+        <SharedAxes lab compared names lit at_place />
         <div id="at-place">
             {move || at_place.get().map(|section| view! { <Table lab section lit /> })}
         </div>
@@ -478,6 +478,9 @@ fn SharedAxes(
         if curve.temp == 0 {
             return "no temporaries in this memory space".to_owned();
         }
+        if space.color == ALL_MEMORY {
+            return format!("{} in all, most in use {}", both(curve.temp), both(curve.peak.1));
+        }
         format!("{} of temporaries, most in use {}", both(curve.temp), both(curve.peak.1))
     };
     let [here, there] = names;
@@ -489,7 +492,7 @@ fn SharedAxes(
                     .then(|| {
                         view! {
                             <label class="choose">
-                                <span class="hidden">"Memory space"</span>
+                                <span class="hidden">"Which memory"</span>
                                 <select
                                     id="shared-space"
                                     on:change=move |e| {
@@ -507,7 +510,11 @@ fn SharedAxes(
                                                     value=color.to_string()
                                                     selected=move || space.with(|s| s.color == color)
                                                 >
-                                                    {format!("Memory space {}", s.name)}
+                                                    {if color == ALL_MEMORY {
+                                                        "All memory".to_owned()
+                                                    } else {
+                                                        format!("Temporaries of memory space {}", s.name)
+                                                    }}
                                                 </option>
                                             }
                                         })
@@ -709,7 +716,7 @@ struct OnAxis {
 impl OnAxis {
     fn new(map: &MapData, side: &Side, axis: &Axis, color: u32) -> Self {
         let map = shared::on_axis(map, side, axis);
-        let layout = Layout::new(&map, Shown::Temps(color));
+        let layout = Layout::new(&map, if color == ALL_MEMORY { Shown::All } else { Shown::Temps(color) });
         let index = Index::new(&map);
         Self { map, layout, index }
     }

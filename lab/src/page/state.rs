@@ -71,6 +71,8 @@ pub struct Advised {
     pub changes: Vec<(String, u64, Vec<Edit>)>,
     /// How much was tried.
     pub tried: String,
+    /// Of a program that does not fit: that no single change makes it, and what takes most.
+    pub gap: Option<String>,
 }
 
 /// Brings the answer into view, where it is far down: below a long list of modules.
@@ -417,9 +419,9 @@ impl Lab {
             self.searching.set(None);
             match answer {
                 _ if self.chosen.with_untracked(|c| c.as_ref().map(|c| c.line.module)) != module => {}
-                Answer::Advised { changes, tried } => {
+                Answer::Advised { changes, tried, gap } => {
                     self.announced.set(format!("{} changes would help", changes.len()));
-                    self.advice.set(Some(Arc::new(Advised { changes, tried })));
+                    self.advice.set(Some(Arc::new(Advised { changes, tried, gap })));
                 }
                 Answer::Failed(why) => self.fail(why),
                 _ => {}

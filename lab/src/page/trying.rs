@@ -272,7 +272,7 @@ pub fn TryPane(lab: Lab) -> impl IntoView {
                 .get()
                 .map(|advice| {
                     view! {
-                        <p class="summary">{advice.tried.clone()}</p>
+                        <p class="summary">{advice.tried.clone()} {advice.gap.clone().map(|g| format!(" {g}"))}</p>
                         <Changes lab advice most=usize::MAX id="advice" />
                     }
                 })

@@ -199,6 +199,7 @@ fn Cards(lab: Lab, chosen: Arc<Chosen>, line: Arc<SourceLine>, face: Arc<Face>) 
                                     Some(advice) => {
                                         let more = advice.changes.len().saturating_sub(FIRST);
                                         view! {
+                                            {advice.gap.clone().map(|g| view! { <p class="gap">{g}</p> })}
                                             <Changes lab advice most=FIRST id="best-changes" />
                                             <button
                                                 type="button"
