@@ -53,11 +53,7 @@ pub(crate) fn compared(
     (right, right_peak): (&Study, &Peak),
 ) -> Compared {
     let c = compare(left, right);
-    let is_same = c.changed.is_empty()
-        && c.moved.is_empty()
-        && c.vanished.is_empty()
-        && c.appeared.is_empty()
-        && c.peaks.0 == c.peaks.1;
+    let is_same = c.is_same();
     let other_source = match right.source {
         questions::Source::Dump => Source::Dump,
         questions::Source::Ours => Source::Ours,
@@ -105,12 +101,21 @@ pub(crate) fn compared(
         right: SpaceCurve { color: ALL_MEMORY, ..other.everything.clone() },
     });
     let first = opposite(&c).map(|_| ALL_MEMORY);
-    let matched = c.matched.iter().filter(|m| left.rows[m.left].range.is_some()).count();
+    // Tables of tuples are no values that a program computes.
+    let begins = |m: &questions::Match| {
+        let (l, r) = (&left.rows[m.left], &right.rows[m.right]);
+        (!l.is_tuple).then_some((l.range?.0, r.range?.0))
+    };
+    let matched = c.matched.iter().filter_map(begins).count();
+    // Several values begin at one step.
+    let is_in_order = |at: &(u32, u32)| steps.binary_search(at).is_ok();
+    let in_order = c.matched.iter().filter_map(begins).filter(is_in_order).count();
     Compared {
         sections,
         same: is_same,
         ends: (left.end, right.end),
         aligned: (steps.len() as u32, matched as u32),
+        in_order: in_order as u32,
         anchors: bends(&steps),
         spaces,
         first,
@@ -234,7 +239,7 @@ fn sums(c: &Comparison, is_same: bool, (here, there): (Source, Source)) -> Words
         );
     } else {
         lines.push(format!(
-            "{} values are matched, by name or by shape, operation, scope and source line; {} of them differ in bytes or owner, {} stand at another offset, {} are only in this one, {} only in the other.",
+            "Values matched, by name or by shape, operation, scope and source line: {}; of them with other bytes or another owner: {}, at another offset: {}; only in this one: {}, only in the other: {}.",
             grouped(c.matched.len() as u64),
             grouped(c.changed.len() as u64),
             grouped(c.moved.len() as u64),
@@ -310,7 +315,10 @@ fn values(left: &Study, right: &Study, c: &Comparison) -> Vec<Section> {
             ]);
             of.push(one_sided(study, [*i], is_left));
         }
-        let mut lines = vec![format!("{} values.", grouped(rows.len() as u64))];
+        let mut lines = vec![match rows.len() {
+            1 => "1 value.".to_owned(),
+            n => format!("{} values.", grouped(n as u64)),
+        }];
         lines.extend(more(rows.len()));
         out.push(Section { words: Words { title: title.to_owned(), lines, table }, about: of });
     }

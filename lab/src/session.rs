@@ -954,12 +954,17 @@ impl Session {
             Some(beside) => beside,
             None => {
                 let settings = Settings { no_rerun: true, ..Settings::default() };
-                match Study::of(self.opened.load(module), &settings) {
+                let loaded = self.opened.load(module);
+                // The first error says where it is and what was expected.
+                let is_error = |r: &&opening::Remark| r.severity == hlo::Severity::Error;
+                let wrong = loaded.remarks.iter().find(is_error).map(ToString::to_string);
+                match Study::of(loaded, &settings) {
                     Ok(study) => (module, View::new(study)),
                     Err(e) => {
+                        let why = wrong.unwrap_or_else(|| e.to_string());
                         return Answer::Failed(format!(
                             "The other module cannot be read: {}.",
-                            cut_line(&e.to_string())
+                            cut_line(&why)
                         ));
                     }
                 }

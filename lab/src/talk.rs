@@ -853,8 +853,10 @@ pub struct Compared {
     /// Steps of both at which the same is written, ascending on both sides. Of a run in which both go on at the same
     /// pace, only the first and the last.
     pub anchors: Vec<(u32, u32)>,
-    /// How many values begin at such steps, and how many were matched.
+    /// How many such steps there are, and how many values were matched.
     pub aligned: (u32, u32),
+    /// Matched values that begin at such a step.
+    pub in_order: u32,
     /// The memory spaces that have temporaries on a side, by number; then [`ALL_MEMORY`].
     pub spaces: Vec<SharedSpace>,
     /// What is shown first of these, if it is not the one with the highest peak: all memory, where a sum says the opposite of

@@ -597,12 +597,26 @@ fn two_dumps_are_compared_in_tables_and_on_shared_axes() {
         c.same && c.sections.len() == 1 && c.sections[0].words.lines[0].starts_with("Nothing differs"),
         "{c:?}"
     );
+    assert_eq!(c.in_order, c.aligned.1);
     let axis = Axis::new(&c, Scale::Matched);
     assert_eq!((axis.total, axis.left.clone()), (f64::from(c.ends.0) + 1.0, axis.right.clone()));
     // With another module chosen there is nothing that is compared.
     choose(&mut session, other);
     let at = Ask::CompareAt { source: Source::Dump, color: 0, steps: (Some(0), Some(0)) };
     assert!(matches!(ask(&mut session, at, Vec::new()), Answer::Failed(_)));
+}
+
+#[test]
+fn what_cannot_be_compared_is_told_with_its_place() {
+    let broken = "HloModule broken, is_scheduled=true\n\nENTRY main {\n  x = f32[8]{0} parameter(0)\n  y = f32[8]{0} negate(";
+    let mut files = module("mlp_grad.txt");
+    files.push(Blob::new("cut.txt", broken));
+    let (mut session, opened) = open(files);
+    let wrong = by_name(&opened, "broken");
+    choose(&mut session, opened.modules.iter().find(|m| m.module != wrong).expect("the good one").module);
+    let answer = ask(&mut session, Ask::Compare { source: Source::Ours, module: wrong }, Vec::new());
+    let Answer::Failed(why) = answer else { panic!("{answer:?}") };
+    assert!(why.starts_with("The other module cannot be read: cut.txt:5:"), "{why}");
 }
 
 #[test]

@@ -924,7 +924,7 @@ test("files are taken away; another dump is opened beside; scopes unfold as a tr
     assert.equal(await page.locator("#bench-title").textContent(), was);
     await page.locator("#compare button").click();
     await page.locator("#comparison .answer").first().waitFor(LONG);
-    assert.match(await page.locator("#comparison").textContent(), /values are matched.*What makes the difference at the peaks/s);
+    assert.match(await page.locator("#comparison").textContent(), /Values matched.*What makes the difference at the peaks/s);
     await expectAccessible(page);
   }));
 

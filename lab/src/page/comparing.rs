@@ -470,8 +470,8 @@ fn SharedAxes(
         download(&format!("{}.compare.svg", lab.file_name()), &text, "image/svg+xml");
         lab.announced.set("The curves are saved as SVG.".to_owned());
     };
-    let (aligned, of, same, spaces) =
-        data.with_value(|c| (c.aligned.0, c.aligned.1, c.same, c.spaces.clone()));
+    let (in_order, of, same, spaces) =
+        data.with_value(|c| (c.in_order, c.aligned.1, c.same, c.spaces.clone()));
     let legend = move |is_left: bool| {
         let space = space.get();
         let curve = if is_left { &space.left } else { &space.right };
@@ -622,7 +622,7 @@ fn SharedAxes(
             <p class="small quiet">{move || match chosen_scale.get() {
                 Scale::Matched => format!(
                     "{} of the {} matched values are first written in the same order: there both programs stand under each other. Between two of them, the one with fewer steps waits for the other.",
-                    grouped(u64::from(aligned)),
+                    grouped(u64::from(in_order)),
                     grouped(u64::from(of))
                 ),
                 Scale::Share => "Both programs are as wide as the axis, however many steps they have.".to_owned(),

@@ -86,25 +86,13 @@ const MOST: usize = 15;
 
 fn by_origin(left: &Study, right: &Study, is_json: bool) -> Result<Answer, Failure> {
     let c = compare(left, right);
-    let is_same = c.changed.is_empty()
-        && c.moved.is_empty()
-        && c.vanished.is_empty()
-        && c.appeared.is_empty()
-        && are_as_large(&c.peaks.0, &c.peaks.1);
+    let is_same = c.is_same();
     if is_json {
         say(&format!("{}\n", comparison_in_json(left, right, &c, is_same)))?;
     } else {
         say(&shown(&comparison_in_words(left, right, &c, is_same)))?;
     }
     Ok(if is_same { Answer::Yes } else { Answer::No })
-}
-
-/// Do both take the same memory at every step? Which values share a piece of it is seen only where the text is there.
-fn are_as_large(left: &questions::Peak, right: &questions::Peak) -> bool {
-    let spaces = |p: &questions::Peak| -> Vec<_> {
-        p.spaces.iter().map(|s| (s.color, s.allocated, s.temp, s.step, s.curve.clone())).collect()
-    };
-    left.owners == right.owners && spaces(left) == spaces(right)
 }
 
 fn comparison_in_words(left: &Study, right: &Study, c: &Comparison, is_same: bool) -> String {
