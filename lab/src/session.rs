@@ -919,7 +919,7 @@ impl Session {
             let sums = [
                 ("All allocations", tried.total),
                 ("Temporaries", tried.temp),
-                ("Most in use at once", tried.peak),
+                ("Most temporaries in use at once", tried.peak),
             ];
             let kept = address::Kept { of: self.list[module].name.clone(), edits: trial.edits.clone() };
             state.lab = serde_json::to_value(kept).unwrap_or_default();
@@ -1000,7 +1000,10 @@ impl Session {
     }
 
     fn pair(&self, a: &str, b: &str) -> Answer {
-        let Some((view, program, assignment, decisions)) = self.ours() else { return no_module() };
+        // XLA's own places where they are known, with the reasons of the run that was made beside them.
+        let has_reasons = |v: &&View| v.study.ours.is_some() && v.study.program.is_some();
+        let view = self.view(Source::Dump).filter(has_reasons).or_else(|| self.view(Source::Ours));
+        let Some(view) = view else { return no_module() };
         let mut values = [ValueId(0); 2];
         for (slot, name) in values.iter_mut().zip([a, b]) {
             let row = view.study.find(name).map(|i| &view.study.rows[i]);
@@ -1014,18 +1017,10 @@ impl Session {
                 }
             }
         }
-        let (module, facts) = (&program.module, &program.facts);
-        let e = assigner::explain::explain(module, facts, &facts.ranges, (assignment, decisions), values);
-        let places = [0, 1].map(|i| {
-            format!(
-                "{}: {}.",
-                cut(&facts.label(module, values[i])),
-                words::place_words(e.places[i], e.ranges[i])
-            )
-        });
-        let mut lines = vec![cut_line(&words::explanation(module, facts, &e))];
-        lines.extend(places);
-        let title = if e.shares() { "They share" } else { "They do not share" };
+        let Some(pair) = questions::pair(&view.study, values) else { return no_module() };
+        let mut lines = vec![cut_line(&pair.words(&view.study))];
+        lines.extend(pair.places(&view.study).map(|line| cut_line(&format!("{line}."))));
+        let title = if pair.shares { "They share" } else { "They do not share" };
         Answer::Words(Words { title: title.to_owned(), lines, table: Vec::new() })
     }
 }

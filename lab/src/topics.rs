@@ -79,11 +79,14 @@ fn copies(study: &Study) -> Told {
         return (vec!["There is no copy of an array in this module.".to_owned()], Vec::new());
     }
     let moved = all.iter().fold(0u64, |sum, c| sum.saturating_add(c.written()));
-    let mut lines = vec![format!(
-        "{} copies write {} in one run, as far as the loops' counts are known.",
-        grouped(all.len() as u64),
-        both(moved)
-    )];
+    let mut lines = vec![match all.len() {
+        1 => format!("1 copy writes {} in one run, as far as the loops' counts are known.", both(moved)),
+        n => format!(
+            "{} copies write {} in one run, as far as the loops' counts are known.",
+            grouped(n as u64),
+            both(moved)
+        ),
+    }];
     let (causes, unknown) = questions::causes(study, &all);
     if let Some(why) = unknown {
         lines.push(format!(

@@ -16,7 +16,7 @@ pub(crate) fn words(before: &Sizes, tried: &Tried) -> Vec<String> {
     let sums = [
         ("All allocations", before.total, after.total),
         ("The temporaries", before.temp, after.temp),
-        ("Most in use at once", before.peak, after.peak),
+        ("Most temporaries in use at once", before.peak, after.peak),
     ];
     let mut out: Vec<String> = sums
         .into_iter()

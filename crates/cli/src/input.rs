@@ -97,6 +97,27 @@ pub(crate) struct Input {
     pub(crate) assignment: Option<String>,
 }
 
+/// The modules that have the number with other zeros before it (`4` for `0004`); if there is none, those whose name ends in
+/// the words (`read_late` for `jit_read_late`).
+fn loosely_picked(opened: &Opened, pick: &str) -> Vec<usize> {
+    let backend = |b: &str| opened.modules.iter().any(|e| e.backend.is_some_and(|e| e.name() == b));
+    let (of, pick) = match pick.split_once(':') {
+        Some((of, rest)) if backend(of) => (Some(of), rest),
+        _ => (None, pick),
+    };
+    let is_of = |e: &Entry| of.is_none_or(|of| e.backend.is_some_and(|b| b.name() == of));
+    let modules = || opened.modules.iter().enumerate().filter(|(_, e)| is_of(e));
+    if let Ok(number) = pick.parse::<u64>() {
+        let is_it = |e: &Entry| e.id.as_deref().and_then(|id| id.parse().ok()) == Some(number);
+        return modules().filter(|(_, e)| is_it(e)).map(|(i, _)| i).collect();
+    }
+    let is_it = |e: &Entry| {
+        let before = e.name.strip_suffix(pick).and_then(|before| before.chars().next_back());
+        !pick.is_empty() && before.is_some_and(|c| !c.is_alphanumeric())
+    };
+    modules().filter(|(_, e)| is_it(e)).map(|(i, _)| i).collect()
+}
+
 /// Do the bytes begin an archive, perhaps a gzipped one?
 fn is_archive(bytes: &[u8]) -> bool {
     use opening::Wrapping;
@@ -345,6 +366,9 @@ impl ModuleArguments {
                 self.pick.as_ref().is_none_or(|p| is_it(p) || is_of(p))
             })
             .collect();
+        if let Some(pick) = self.pick.as_deref().filter(|_| all.is_empty()) {
+            all = loosely_picked(opened, pick);
+        }
         // Modules without numbers of their own go by their place in the list.
         let has_numbers = opened.modules.iter().any(|e| e.id.is_some());
         if all.is_empty() && !has_numbers {
@@ -700,6 +724,14 @@ impl AssignmentArguments {
             }
         }
         Ok(options)
+    }
+
+    /// Does nothing shape the assignment in another way than XLA's own?
+    pub(crate) fn is_default(&self) -> bool {
+        self.algorithm.is_none()
+            && self.heap_limit.is_none()
+            && self.presets.is_none()
+            && self.must_not_live_out.is_empty()
     }
 
     /// May a heap be closed and another begun?

@@ -1,13 +1,12 @@
 //! Values as a user names them: `fusion.1`, `%while.2{0}`, or a number.
 
 use crate::Failure;
-use crate::input::Program;
-use analysis::{Position, ValueId};
+use analysis::{Facts, Position, ValueId};
 use dumps::read::ValueName;
+use hlo::Module;
 
 /// Finds the value. A place that holds the value of another one is as good as the name of that.
-pub(crate) fn find(program: &Program, text: &str) -> Result<ValueId, Failure> {
-    let (module, facts) = (&program.module, &program.facts);
+pub(crate) fn find(module: &Module, facts: &Facts, text: &str) -> Result<ValueId, Failure> {
     let name: ValueName = text.parse().map_err(Failure)?;
     let Some(id) = module.instruction_ids().find(|i| module.name_of(*i) == name.instruction) else {
         let number = text.trim_start_matches('#').parse().ok().map(ValueId);

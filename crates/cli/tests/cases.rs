@@ -68,6 +68,48 @@ fn all_cases() -> Vec<String> {
     out
 }
 
+/// What is told of a copy has the module's own names, and no copy is a copy of itself.
+#[test]
+fn copies_are_told_of_in_the_names_of_the_module() {
+    let text =
+        check("copies", "04_read_then_update", "cpu/read_then_add", &["--present"], &["\ncopy: plain"]);
+    assert!(!text.contains("Copies copy.\n"), "{text}");
+    for (name, at) in
+        ["copy.2", "copy.3"].iter().flat_map(|n| text.match_indices(n).map(move |(at, _)| (n, at)))
+    {
+        let rest = &text[at + name.len()..];
+        assert!(
+            rest.starts_with(" (a copy that the pass p"),
+            "{name}: the module has only copy and copy.1\n{text}"
+        );
+    }
+}
+
+/// A number without its zeros and the end of a name are enough to say which module is meant; a donation without an output goes
+/// to one with which no value is lost.
+#[test]
+fn what_is_meant_is_found_and_a_donation_is_sound_by_default() {
+    let archive = archive("20_tpu_hbm_oom");
+    let full = run(&["try", &archive, "--module", "tpu:0004", "--donate", "2"]);
+    assert_eq!((full.1, full.0.contains("Sound:")), (0, true), "{}", full.0);
+    assert_eq!(run(&["try", &archive, "--module", "tpu:4", "--donate", "2"]), full);
+    let by_end = run(&["peak", &archive, "--module", "tpu:too_many_arguments"]);
+    assert_eq!(by_end, run(&["peak", &archive, "--module", "tpu:0004"]));
+}
+
+/// The memory of a donated argument is refused to a value of as many bytes: that stands out.
+#[test]
+fn a_refused_hand_over_of_a_donated_argument_stands_out() {
+    let case = "01_donated_loop_reads";
+    check(
+        "peak",
+        case,
+        "cpu/loop_reads_mid",
+        &[],
+        &["wrapped_exponential takes", "the memory of that was tried and refused"],
+    );
+}
+
 /// No copy is left without a cause, on any backend.
 #[test]
 fn every_copy_of_every_case_has_its_cause() {
@@ -566,7 +608,13 @@ fn out_of_memory_at_compile_time() {
         &[],
         &["Donate all 20 arguments that fit outputs: saves 21,474,836,480 B (20.0 GiB)"],
     );
-    check("why", case, "tpu/attention_train", &["fusion.27{1}"], &["In the heap of"]);
+    check(
+        "why",
+        case,
+        "tpu/attention_train",
+        &["fusion.27{1}"],
+        &["at 25,771,343,872 of allocation 136", "In our heap of"],
+    );
     check(
         "why",
         case,

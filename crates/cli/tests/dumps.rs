@@ -34,6 +34,51 @@ fn temporary(name: &str, text: &str) -> PathBuf {
     path
 }
 
+/// Where a dump has XLA's own places, `explain`, `shares` and `why` give these, and say of ours that they are ours.
+#[test]
+fn places_are_those_of_the_dump() {
+    let folder = std::env::temp_dir().join(format!("bufferscope-{}-places", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let read = |name: &str| std::fs::read_to_string(data(&format!("cpu/scan_grad/{name}"))).expect("a file");
+    // As if XLA numbered its allocations otherwise.
+    let mut moved = String::new();
+    for line in read("buffer-assignment.txt").lines() {
+        let line = match line.strip_prefix("allocation ").and_then(|rest| rest.split_once(':')) {
+            Some((number, rest)) => {
+                format!("allocation {}:{rest}", number.parse::<u32>().map_or(0, |n| n + 500))
+            }
+            None => line.to_owned(),
+        };
+        moved += &line;
+        moved.push('\n');
+    }
+    let name = |end: &str| folder.join(format!("module_0001.jit_f.cpu_after_optimizations{end}.txt"));
+    std::fs::write(name(""), read("module.txt")).expect("a file");
+    std::fs::write(name("-buffer-assignment"), &moved).expect("a file");
+    let folder_text = folder.display().to_string();
+    let (table, ..) = run(&["peak", &folder_text, "--json"], None);
+    let table: serde_json::Value = serde_json::from_str(&table).expect("JSON");
+    let values: Vec<&serde_json::Value> =
+        table["spaces"][0]["slots"].as_array().expect("slots").iter().map(|s| &s["values"][0]).collect();
+    let [a, b] = [values[0], values[1]];
+    let label = |v: &serde_json::Value| v["value"].as_str().expect("a name").to_owned();
+    let number = |v: &serde_json::Value| v["allocation"].as_u64().expect("a number");
+    assert!(number(a) >= 500);
+    let (said, err, _) = run(&["explain", &folder_text, &label(a), &label(b)], None);
+    assert!(said.contains(&format!("of allocation {}", number(a))), "{said}{err}");
+    let (asked, ..) = run(&["explain", &folder_text, &label(a), &label(b), "--json"], None);
+    let asked: serde_json::Value = serde_json::from_str(&asked).expect("JSON");
+    assert_eq!((&asked["a"]["allocation"], &asked["a"]["offset"]), (&a["allocation"], &a["offset"]));
+    assert!(asked["a"]["ours"]["allocation"].as_u64() < Some(500), "{asked}");
+    let (why, ..) = run(&["why", &folder_text, &label(a)], None);
+    assert!(why.contains(&format!("of allocation {}", number(a))), "{why}");
+    // What asks for another assignment is told of that one.
+    let (ours, ..) =
+        run(&["explain", &folder_text, &label(a), &label(b), "--heap-limit", "1000000000"], None);
+    assert!(!ours.contains("of allocation 5"), "{ours}");
+    _ = std::fs::remove_dir_all(folder);
+}
+
 #[test]
 fn presets_put_every_value_of_a_tpu_module_where_libtpu_does() {
     let module = data("tpu/kv_cache_loop/module.txt");

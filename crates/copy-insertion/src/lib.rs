@@ -43,7 +43,7 @@
 //! let advice = copy_insertion::suggest(&module, &orders, &target, options, &outcome);
 //! let advice: Vec<String> =
 //!     advice.iter().flatten().map(|s| copy_insertion::words::suggestion(&module, s)).collect();
-//! assert_eq!(advice, ["donate parameter 0, p, to output {}: 0 copies instead of 1, 32 bytes less"]);
+//! assert_eq!(advice, ["donate parameter 0, p, to output {}: 0 copies instead of 1, 32 B less"]);
 //! ```
 //!
 //! # What is not modelled

@@ -126,8 +126,8 @@ pub fn change(module: &Module, change: &Change) -> String {
     match change {
         Change::ReadFirst { reader, writer } => format!("let {} run before {}", name(reader), name(writer)),
         Change::DropRead { reader, operand } => match module.operands(*reader).get(*operand as usize) {
-            Some(read) => format!("let {} do without {}", name(reader), name(read)),
-            None => format!("let {} do without its operand {operand}", name(reader)),
+            Some(read) => format!("let {} not read {}", name(reader), name(read)),
+            None => format!("let {} not read its operand {operand}", name(reader)),
         },
         Change::Donate { parameter, index, output } => {
             let parameters = &module.computation(module.entry).parameters;
@@ -146,12 +146,26 @@ pub fn change(module: &Module, change: &Change) -> String {
 pub fn suggestion(module: &Module, s: &Suggestion) -> String {
     let changes: Vec<String> = s.changes.iter().map(|c| change(module, c)).collect();
     format!(
-        "{}: {} copies instead of {}, {} bytes less",
+        "{}: {} {} instead of {}, {} B less",
         changes.join(", and "),
         s.copies[1],
+        if s.copies[1] == 1 { "copy" } else { "copies" },
         s.copies[0],
-        s.bytes[0].saturating_sub(s.bytes[1])
+        grouped(s.bytes[0].saturating_sub(s.bytes[1]))
     )
+}
+
+/// A number with its thousands apart: `25,028`.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 /// The whole story, several lines.

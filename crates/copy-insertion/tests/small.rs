@@ -104,14 +104,14 @@ donated-output t{0}: removed, before copy",
     assert_eq!(
         advice(&late, "in-place-operand"),
         [
-            "let n run before d: 0 copies instead of 2, 64 bytes less",
-            "let n do without p: 0 copies instead of 2, 64 bytes less",
-            "turn on region analysis: 0 copies instead of 2, 64 bytes less",
+            "let n run before d: 0 copies instead of 2, 64 B less",
+            "let n not read p: 0 copies instead of 2, 64 B less",
+            "turn on region analysis: 0 copies instead of 2, 64 B less",
         ]
     );
     assert_eq!(
         advice(&plain, "read-only"),
-        ["donate parameter 0, p, to output {0}: 0 copies instead of 1, 32 bytes less"]
+        ["donate parameter 0, p, to output {0}: 0 copies instead of 1, 32 B less"]
     );
 }
 
@@ -208,7 +208,7 @@ ENTRY main {
     for rule in stays {
         let advice = advice(text, rule);
         assert!(
-            advice.contains(&"swap the branches of y: 0 copies instead of 3, 96 bytes less".to_owned()),
+            advice.contains(&"swap the branches of y: 0 copies instead of 3, 96 B less".to_owned()),
             "{rule}: {advice:?}"
         );
     }

@@ -8,7 +8,7 @@ use crate::hold::hold;
 use crate::peak::{Peak, groups, peak};
 use crate::study::{Program, Role, Source, Study, name_at};
 use analysis::{Backend, Facts, Orders, Position, Target};
-use assigner::words::both;
+use assigner::words::{both, list};
 use assigner::{Assignment, Options};
 use checker::{Plan, Report, Verdict, Violation};
 use dumps::read::{
@@ -94,6 +94,19 @@ pub struct Advised {
     pub untried: usize,
     /// Set if the program as it is could not be proved right, so that no change could be, either; then nothing was tried.
     pub is_unproved: bool,
+    /// That the changes are measured against our own assignment, where that is another one than XLA's: a sentence.
+    pub base: Option<String>,
+}
+
+impl Advised {
+    /// What a promised saving leaves out, if donations are among the changes.
+    #[must_use]
+    pub fn caveat(&self) -> Option<&'static str> {
+        let is_donation = |a: &Advice| matches!(a.change, Change::Donate { .. } | Change::DonateAll(_));
+        self.advice.iter().any(is_donation).then_some(
+            "The program is taken as it was compiled: a compiler that is told of a donation may fuse, order and copy otherwise, and then less or more is saved.",
+        )
+    }
 }
 
 /// Tries single changes. `go_on` is told how many are done, of how many, and ends the search with `false`. Needs the
@@ -137,6 +150,8 @@ impl Advisor {
             return search;
         };
         let Some(before) = trial.measure(&program.module) else { return search };
+        search.out.base =
+            crate::trying::total_of_dump(study).and_then(|t| crate::trying::base_words(t, before.total));
         search.trial = Some((trial, before));
         search.candidates = candidates(study, program);
         let cost = program.module.instructions.len().max(1) as u64;
@@ -198,6 +213,15 @@ fn rank(mut out: Advised) -> Advised {
         let parts = |a: &Advice| if let Change::Later(ids) = &a.change { ids.len() } else { 1 };
         b.saves.cmp(&a.saves).then_with(|| parts(a).cmp(&parts(b))).then_with(|| a.words.cmp(&b.words))
     });
+    // Of single donations beside that of all the best is enough.
+    let of_all = |a: &Advice| matches!(a.change, Change::DonateAll(_));
+    if let Some(all) = out.advice.iter().find(|a| of_all(a)).map(|a| a.saves) {
+        let mut told = false;
+        out.advice.retain(|a| {
+            let is_part = matches!(a.change, Change::Donate { .. }) && a.saves <= all;
+            !(is_part && std::mem::replace(&mut told, true))
+        });
+    }
     // What is part of a better change, or more than one that is as good, is no news.
     let mut told: Vec<Vec<InstructionId>> = Vec::new();
     out.advice.retain(|a| {
@@ -728,9 +752,9 @@ fn words(program: &Program, change: &Change, before: Size, after: Size) -> Strin
         Change::Later(ids) => match ids[..] {
             [one] => format!("Compute {} right before {}", name(one), first(one)),
             _ => format!(
-                "Compute each of {} values ({}, ...) right before its first reader",
+                "Compute each of {} values ({}) right before its first reader",
                 ids.len(),
-                ids.iter().take(3).map(|i| name(*i)).collect::<Vec<_>>().join(", ")
+                list(&ids.iter().map(|i| name(*i).to_owned()).collect::<Vec<_>>(), 3)
             ),
         },
         Change::Sooner(id) => format!("Run {} as soon as its operands are there", name(*id)),

@@ -5,10 +5,11 @@ use crate::hold::{hold, value_at};
 use crate::study::{Program, Study};
 use assigner::words::{both, list};
 use copy_insertion::{
-    CopyStory, Fate, Options, Outcome, Retraced, needless, retrace, retrace_without, suggest_within, words,
+    CopyStory, Fate, Options, Outcome, Retraced, Rule, needless, retrace, retrace_without, suggest_within,
+    words,
 };
 use hlo::{InstructionId, Module, Opcode, Shape, ShapeId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A copy that stands in the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -249,6 +250,8 @@ pub struct Cause {
     pub words: Vec<String>,
     /// What would let it go. What copy insertion decides is tried: each line has been run.
     pub removes: Vec<String>,
+    /// Bytes that all copies together write less with each of [`Cause::removes`]; 0 where that is not counted.
+    pub saves: Vec<u64>,
 }
 
 /// Copy insertion is run again for each change that might remove a copy, so large programs get fewer trials: at most so many
@@ -280,6 +283,7 @@ pub fn causes(study: &Study, copies: &[Copy]) -> (Vec<Cause>, Option<String>) {
                     copy: copy.instruction,
                     words: vec!["Copy insertion does not ask for it: another pass made it.".to_owned()],
                     removes: Vec::new(),
+                    saves: Vec::new(),
                 });
                 if copy.in_place {
                     cause.words.push(IN_PLACE.to_owned());
@@ -317,10 +321,12 @@ fn told_by_the_pass(
             let computation = outcome.history.instruction(i).computation;
             outcome.history.computation_name(computation)
         };
+        let history = in_the_modules_names(module, outcome, only);
         for (i, (story, removes)) in outcome.copies.iter().zip(&suggestions).enumerate() {
             if story.fate != Fate::Stayed {
                 continue;
             }
+            let saves: Vec<u64> = removes.iter().map(|s| s.bytes[0].saturating_sub(s.bytes[1])).collect();
             let removes: Vec<String> = removes.iter().map(|s| words::suggestion(before, s)).collect();
             let told: Vec<InstructionId> = match only {
                 Some(only) => only.iter().filter(|(_, s)| *s == i).map(|(old, _)| *old).collect(),
@@ -330,8 +336,9 @@ fn told_by_the_pass(
                     .collect(),
             };
             for copy in told {
-                let words = story_lines(outcome, story, module.name_of(copy));
-                out.entry(copy).or_insert(Cause { copy, words, removes: removes.clone() });
+                let words = story_lines(&history, story, module.name_of(copy));
+                let (removes, saves) = (removes.clone(), saves.clone());
+                out.entry(copy).or_insert(Cause { copy, words, removes, saves });
             }
         }
     };
@@ -350,11 +357,43 @@ fn told_by_the_pass(
     Ok(out)
 }
 
+/// What the pass went through, with its copies named as the module names them: the pass counts anew. A copy that is not in
+/// the module is said to be none of it. `only` has the module's copies that were left out of what the pass was run on, each
+/// with the story that stands for it.
+fn in_the_modules_names(
+    module: &Module,
+    outcome: &Outcome,
+    only: Option<&[(InstructionId, usize)]>,
+) -> Module {
+    let mut history = outcome.history.clone();
+    let is_there: FxHashSet<&str> = module.instruction_ids().map(|i| module.name_of(i)).collect();
+    // Those that the module had keep their names.
+    let made = outcome.copies.iter().enumerate().filter(|(_, story)| story.rule != Rule::Given);
+    for (i, story) in made {
+        let own = outcome.history.name_of(story.copy);
+        let left_out = only.into_iter().flatten().find(|(_, s)| *s == i).map(|(old, _)| module.name_of(*old));
+        let stands_for = story.in_place_of.first().map(|old| outcome.history.name_of(*old));
+        let name = match left_out.or(stands_for) {
+            Some(name) => name.to_owned(),
+            None if story.fate != Fate::Stayed => {
+                format!("{own} (a copy that the pass put in and took out again)")
+            }
+            None if only.is_none() && is_there.contains(own) => continue,
+            None => format!("{own} (a copy that the pass puts in, and the module has not)"),
+        };
+        let name = history.add_text(&name);
+        history.instructions[story.copy.index()].name = name;
+    }
+    history
+}
+
 /// A story without its title, and without what is said of the copy's own work.
-fn story_lines(outcome: &Outcome, story: &CopyStory, name: &str) -> Vec<String> {
+fn story_lines(history: &Module, story: &CopyStory, name: &str) -> Vec<String> {
     let own = format!("Does the work of {name}, which the module had already.");
-    let text = words::story(&outcome.history, story);
-    text.lines().skip(1).map(str::trim).filter(|l| *l != own).map(str::to_owned).collect()
+    // What the pass copies may be the module's copy that this one stands for.
+    let itself = format!("Copies {name}.");
+    let text = words::story(history, story);
+    text.lines().skip(1).map(str::trim).filter(|l| *l != own && *l != itself).map(str::to_owned).collect()
 }
 
 /// What is needed to tell of a copy from the program alone.
@@ -434,7 +473,8 @@ impl Told<'_> {
         if copy.in_place {
             words.push(IN_PLACE.to_owned());
         }
-        Some(Cause { copy: copy.instruction, words, removes })
+        let saves = vec![0; removes.len()];
+        Some(Cause { copy: copy.instruction, words, removes, saves })
     }
 
     /// Which collective wants the copy, or its source, in a memory space of its own.

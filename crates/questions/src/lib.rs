@@ -18,6 +18,7 @@
 //! | how small could a heap be, and how it is packed then | [`SmallestSearch`], [`repacked`] |
 //! | what differs between XLA's assignment and ours | [`rerun()`] |
 //! | what differs between two of them, at their peaks or at any step | [`compare()`], [`shifts`], [`common_steps`] |
+//! | why two values do or do not share, and where XLA has them | [`pair()`] |
 //! | the least program that shows a refused sharing | [`reduce()`], [`Reducer`] |
 //! | what would help most | [`advise`] |
 //! | what does an edit made by hand come to, and is it sound | [`try_edits`], [`room`] |
@@ -64,6 +65,7 @@ mod limits;
 mod notes;
 mod origin;
 mod padding;
+mod pair;
 mod peak;
 mod reduce;
 mod rerun;
@@ -86,6 +88,7 @@ pub use limits::{DEVICES, Device, device_words};
 pub use notes::{Note, Number, cautions, gap, notes, numbers};
 pub use origin::{Frames, Origin, Phase, origin, without_numbers};
 pub use padding::{Padded, Padding, padding};
+pub use pair::{Pair, common, our_place, pair, place_of};
 pub use peak::{
     Group, Owner, Peak, Slot, SpacePeak, Sum, all_slots_at, fullest_step, groups, peak, slots_at, sums,
 };
@@ -95,4 +98,4 @@ pub use smallest::{Repacked, Smallest, SmallestSearch, repacked};
 pub use square::{Growing, RepeatedDimension, growing, repeated};
 pub use stacks::{Span, Stack, spans, stack};
 pub use study::{Program, Role, Row, Settings, Slab, Source, Study, StudyError, ToldPeak, unpadded_of_text};
-pub use trying::{Baseline, Sizes, Soundness, Tried, baseline, check_study, try_edits};
+pub use trying::{Baseline, Sizes, Soundness, Tried, base_words, baseline, check_study, try_edits};

@@ -15,7 +15,8 @@ use crate::square::growing;
 use crate::stacks::{spans, stack};
 use crate::study::{Program, Role, Study};
 use analysis::Backend;
-use assigner::words::{both, bytes, grouped, list};
+use assigner::words::{self, both, bytes, grouped, list};
+use assigner::{AllocationId, Decision, NewKind};
 use hlo::{InstructionId, Opcode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -58,6 +59,7 @@ pub fn notes(study: &Study, peak: &Peak) -> Vec<Note> {
         of_outputs(study, table, &mut out);
         of_donation(study, table, &mut out);
     }
+    refused(study, least, &mut out);
     of_copies(study, &all, least, &mut out);
     padded(study, &mut out);
     lost(study, peak, &mut out);
@@ -65,9 +67,7 @@ pub fn notes(study: &Study, peak: &Peak) -> Vec<Note> {
     of_constants(study, least, &mut out);
     of_program(study, peak, &all, &mut out);
     sort(&mut out);
-    let mut out = fold(out);
-    sort(&mut out);
-    out
+    fold(out)
 }
 
 fn sort(notes: &mut [Note]) {
@@ -79,7 +79,7 @@ fn sort(notes: &mut [Note]) {
 /// Notes of one kind that are told in full; the rest are added up.
 const MOST_OF_A_KIND: usize = 4;
 
-/// Adds up what is said too often. The notes are sorted.
+/// Adds up what is said too often, right behind what it is more of. The notes are sorted.
 fn fold(notes: Vec<Note>) -> Vec<Note> {
     let mut out = Vec::new();
     let mut rest: BTreeMap<&'static str, Vec<Note>> = BTreeMap::new();
@@ -94,18 +94,20 @@ fn fold(notes: Vec<Note>) -> Vec<Note> {
         }
     }
     for (name, notes) in rest {
+        let behind = out.iter().rposition(|n| n.name == name).map_or(out.len(), |at| at + 1);
         if notes.len() == 1 {
-            out.extend(notes);
+            out.splice(behind..behind, notes);
             continue;
         }
         let bytes = notes.iter().fold(0, |n: u64, note| n.saturating_add(note.bytes));
-        out.push(Note {
+        let more = Note {
             name,
             bytes,
-            words: format!("And {} more of one kind ({name}), {} in all.", notes.len(), both(bytes)),
+            words: format!("And {} more such as the one before, {} in all.", notes.len(), both(bytes)),
             rows: notes.iter().flat_map(|n| n.rows.clone()).collect(),
             instructions: notes.iter().flat_map(|n| n.instructions.clone()).collect(),
-        });
+        };
+        out.insert(behind, more);
     }
     out
 }
@@ -420,13 +422,58 @@ fn of_donation(study: &Study, table: &Donation, out: &mut Vec<Note>) {
                 name: "could-donate",
                 bytes: table.could_save,
                 words: format!(
-                    "Outputs of {} could stand in the memory of arguments, if the caller gives these up: argument {}.",
+                    "Outputs of {} could stand in the memory of arguments, if the caller gives these up: argument {}. That is by size alone; whether a value would be lost, a trial says.",
                     both(table.could_save),
                     list(&fitting, 6)
                 ),
                 rows: Vec::new(),
                 instructions: Vec::new(),
             });
+        }
+    }
+}
+
+/// Work space that a donated argument of as many bytes was refused to: the program takes the memory twice.
+fn refused(study: &Study, least: u64, out: &mut Vec<Note>) {
+    let (Some(program), Some((_, decisions))) = (&study.program, &study.ours) else { return };
+    let Program { module, facts, .. } = program;
+    let rows_of = |buffer| facts.buffer(buffer).values.iter().filter_map(|v| study.row_of(*v));
+    let mut donated: BTreeMap<AllocationId, usize> = BTreeMap::new();
+    let mut told: BTreeSet<usize> = BTreeSet::new();
+    for d in decisions {
+        match d {
+            Decision::New { kind: NewKind::Parameter, allocation, buffer } => {
+                let is_donated = |row: &usize| {
+                    let slab = study.slab(&study.rows[*row]);
+                    slab.role == Role::Argument && slab.maybe_live_out
+                };
+                donated.extend(rows_of(buffer).find(is_donated).map(|row| (allocation, row)));
+            }
+            Decision::Refuse { buffer, allocation, reason } => {
+                let Some(argument) = donated.get(&allocation).map(|row| &study.rows[*row]) else { continue };
+                let is_twice = |row: &usize| {
+                    let row = &study.rows[*row];
+                    study.slab(row).role == Role::Temp && row.size == argument.size && row.size >= least
+                };
+                let Some(row) = rows_of(buffer).find(is_twice).filter(|row| told.insert(*row)) else {
+                    continue;
+                };
+                let number = study.slab(argument).parameter.as_ref().map_or(0, |p| p.0);
+                out.push(Note {
+                    name: "hand-over-refused",
+                    bytes: argument.size,
+                    words: format!(
+                        "{} takes {} of work space, as much as the donated argument {number} ({}) has; the memory of that was tried and refused: {}.",
+                        label(study, row),
+                        both(argument.size),
+                        argument.name,
+                        words::refusal(module, facts, &reason)
+                    ),
+                    rows: vec![row],
+                    instructions: study.rows[row].instruction.into_iter().collect(),
+                });
+            }
+            _ => {}
         }
     }
 }
@@ -655,7 +702,8 @@ fn of_program(study: &Study, peak: &Peak, all: &[Copy], out: &mut Vec<Note>) {
             module.name_of(*i).contains(".remat") && facts.graph.context(c) == analysis::Context::ControlFlow
         })
         .collect();
-    if !remat.is_empty() {
+    let is_short = !remat.is_empty();
+    if is_short {
         let words = format!(
             "The compiler itself recomputes {}, so it was short of memory already.",
             count(remat.len(), "value", "values")
@@ -685,7 +733,9 @@ fn of_program(study: &Study, peak: &Peak, all: &[Copy], out: &mut Vec<Note>) {
         let words = "There is no optimization barrier in this module. The CPU compiler takes barriers out before it copies and schedules: one that the program has is not honoured here.".to_owned();
         add("no-barriers", 0, words, Vec::new());
     }
-    if matches!(study.backend, Some(Backend::Tpu | Backend::Gpu))
+    // Nobody offloads where there is memory enough.
+    if is_short
+        && matches!(study.backend, Some(Backend::Tpu | Backend::Gpu))
         && !peak.spaces.iter().any(|s| s.color == HOST)
     {
         add(

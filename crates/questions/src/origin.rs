@@ -129,6 +129,30 @@ pub fn without_numbers(scope: &str) -> String {
     out
 }
 
+/// Two names that are the same but for their numbers, with `*` where the numbers differ: `layer_1/mlp_2` and `layer_3/mlp_2`
+/// are `layer_*/mlp_2` together. The first may have been made so already.
+pub(crate) fn common_numbers(a: &str, b: &str) -> String {
+    if a == b {
+        return a.to_owned();
+    }
+    let mut out = String::with_capacity(a.len());
+    let (mut a, mut b) = (a, b);
+    while !a.is_empty() && !b.is_empty() {
+        let numbers = [a, b].map(|s| s.bytes().take_while(u8::is_ascii_digit).count());
+        let (x, y) = (&a[..numbers[0]], &b[..numbers[1]]);
+        if numbers[1] > 0 && (numbers[0] > 0 || a.starts_with('*')) {
+            out.push_str(if x == y { x } else { "*" });
+            a = &a[numbers[0].max(1)..];
+            b = &b[numbers[1]..];
+            continue;
+        }
+        let length = |s: &str| s.chars().next().map_or(0, char::len_utf8);
+        out.push_str(&a[..length(a)]);
+        (a, b) = (&a[length(a)..], &b[length(b)..]);
+    }
+    out
+}
+
 /// `NAME="TEXT"`, with its escapes taken back.
 fn text_field(metadata: &str, name: &str) -> Option<String> {
     let mut from = 0;
@@ -249,6 +273,10 @@ mod tests {
         assert_eq!(split_last("jit(f)/a(b/c)/dot"), ("jit(f)/a(b/c)", "dot"));
         assert_eq!(split_last("x"), ("", "x"));
         assert_eq!(without_numbers("layer_12/h3"), "layer_*/h*");
+        assert_eq!(common_numbers("jit(bf16_mlp)/h3", "jit(bf16_mlp)/h3"), "jit(bf16_mlp)/h3");
+        let two = common_numbers("jit(bf16_mlp)/layer_9/é", "jit(bf16_mlp)/layer_10/é");
+        assert_eq!(two, "jit(bf16_mlp)/layer_*/é");
+        assert_eq!(common_numbers(&two, "jit(bf16_mlp)/layer_11/é"), two);
         let o = Origin::new(
             "fusion.2",
             "fusion",

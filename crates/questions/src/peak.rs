@@ -1,7 +1,7 @@
 //! What is alive at the peak: of which the temporaries are made when most of them is taken.
 
 use crate::cover::Cover;
-use crate::origin::{Phase, without_numbers};
+use crate::origin::{Phase, common_numbers, without_numbers};
 use crate::study::{Role, Row, Slab, Study};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,7 +73,7 @@ pub struct Group {
     pub shape: String,
     /// The operation.
     pub operation: String,
-    /// The scope, with `*` for its numbers.
+    /// The scope, with `*` for numbers in which the slots' scopes differ.
     pub scope: String,
     /// The source line, `file.py:12`; of several, the first.
     pub source: String,
@@ -313,12 +313,12 @@ pub fn groups(study: &Study, slots: &[Slot]) -> Vec<Group> {
         let row = slot.row(study);
         let operation = without_numbers(row.origin.operation());
         let scope = without_numbers(row.origin.scope());
-        let key = (row.shape.clone(), operation.clone(), scope.clone(), row.origin.phase);
+        let key = (row.shape.clone(), operation, scope, row.origin.phase);
         scopes.entry(key.clone()).or_default().insert(row.origin.op_name.as_str());
         let group = by_key.entry(key).or_insert_with(|| Group {
             shape: row.shape.clone(),
-            operation,
-            scope,
+            operation: row.origin.operation().to_owned(),
+            scope: row.origin.scope().to_owned(),
             source: row.origin.source_words(),
             phase: row.origin.phase,
             bytes: 0,
@@ -326,6 +326,8 @@ pub fn groups(study: &Study, slots: &[Slot]) -> Vec<Group> {
             repetitions: 0,
             range: (u32::MAX, 0),
         });
+        group.operation = common_numbers(&group.operation, row.origin.operation());
+        group.scope = common_numbers(&group.scope, row.origin.scope());
         group.bytes = group.bytes.saturating_add(slot.size);
         group.slots.push(n);
         if let Some((start, end)) = row.range {

@@ -6,6 +6,7 @@ use crate::edit::{Edit, Run, cut, is_cut_of, only};
 use crate::peak::{peak, sum};
 use crate::study::{Program, Role, Study};
 use analysis::{Facts, Orders, RangeEdit, Step, Target, ValueId};
+use assigner::words::{both, difference};
 use assigner::{Assignment, Options, words};
 use checker::Verdict;
 use dumps::read::BufferAssignmentFile;
@@ -48,6 +49,27 @@ pub struct Baseline {
     returns_read_only: bool,
     /// What memory space assignment placed.
     placed: Option<BufferAssignmentFile>,
+    /// Bytes of all allocations of XLA's own assignment, where that is known.
+    theirs: Option<u64>,
+}
+
+/// That a change is measured against our own assignment, where that is another one than XLA's: bytes of all allocations of
+/// both. `None` if there is nothing to say.
+#[must_use]
+pub fn base_words(theirs: u64, ours: u64) -> Option<String> {
+    (theirs != ours).then(|| {
+        format!(
+            "The change is measured against our own assignment of the program as it is, {}; XLA's own takes {}: ours {}.",
+            both(ours),
+            both(theirs),
+            difference(theirs, ours)
+        )
+    })
+}
+
+/// Bytes of all allocations of XLA's own assignment, if the study is of it.
+pub(crate) fn total_of_dump(study: &Study) -> Option<u64> {
+    (study.source == crate::study::Source::Dump).then(|| sum(study.slabs.iter().map(|s| s.size)))
 }
 
 /// Is the assignment of a changed program right?
@@ -177,7 +199,10 @@ pub fn baseline(study: &Study, file: Option<&BufferAssignmentFile>) -> Option<Ba
         },
         Err(why) => Err(why),
     };
-    Some(Baseline { own, guessed, forced, returns_read_only: returns_read_only(module, facts), placed })
+    let theirs =
+        total_of_dump(study).or_else(|| file.map(|f| sum(f.allocations.iter().map(|a| a.size.bytes))));
+    let returns_read_only = returns_read_only(module, facts);
+    Some(Baseline { own, guessed, forced, returns_read_only, placed, theirs })
 }
 
 /// A value by the name that the report gives it.
@@ -267,6 +292,7 @@ pub fn try_edits(study: &Study, baseline: &Baseline, edits: &[Edit]) -> Result<T
         );
     }
     let before = if is_same_module { baseline.own } else { baseline.guessed };
+    remarks.extend(baseline.theirs.and_then(|theirs| base_words(theirs, before.total)));
     let study = Study::of_assignment(program, assignment, decisions);
     let after = Sizes::of(&study);
     Ok(Tried { study, edits: said, before, after, sharings, soundness, remarks })

@@ -195,7 +195,7 @@ pub fn out_of_memory(e: &OutOfMemory) -> Vec<String> {
     let space = e.space.as_deref().map(|s| format!(" in {}", cut(s))).unwrap_or_default();
     match (e.used, e.limit) {
         (Some(used), Some(limit)) => words.push(format!(
-            "The program needs {}{space}, and there are {}: {} too many.",
+            "The program needs {}{space}, and there are {}: {} too much.",
             size_words(used),
             size_words(limit),
             binary(used.bytes.saturating_sub(limit.bytes))

@@ -63,7 +63,7 @@ fn Outcome(lab: Lab, tried: Arc<Tried>) -> impl IntoView {
                 </thead>
                 <tbody>
                     {row("All allocations", tried.total)} {row("Temporaries", tried.temp)}
-                    {row("Most in use at once", tried.peak)}
+                    {row("Most temporaries in use at once", tried.peak)}
                 </tbody>
             </table>
         </div>

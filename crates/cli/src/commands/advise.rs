@@ -41,10 +41,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     // What would let copies go, as copy insertion sees it: moves that no single change above makes.
     let mut copies = questions::copies(&study);
     copies.retain(|c| c.kind == CopyKind::Plain);
-    let mut removes: Vec<String> =
-        questions::causes(&study, &copies).0.into_iter().flat_map(|c| c.removes).collect();
-    removes.sort();
+    let mut removes: Vec<(u64, String)> = questions::causes(&study, &copies)
+        .0
+        .into_iter()
+        .flat_map(|c| c.saves.into_iter().zip(c.removes))
+        .collect();
+    removes.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     removes.dedup();
+    let removes: Vec<String> = removes.into_iter().map(|(_, words)| words).collect();
     if arguments.json {
         let changes: Vec<Value> = found
             .advice
@@ -69,6 +73,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             "spoilt": found.spoilt,
             "untried": found.untried,
             "unproved": found.is_unproved,
+            "base": found.base,
+            "caveat": found.caveat(),
             "copies_removed_by": removes,
             "gap": gap,
             "notes": notes_in_json(&study, &notes),
@@ -102,6 +108,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         grouped(found.tried as u64),
         grouped(found.spoilt as u64)
     );
+    for words in found.base.as_deref().into_iter().chain(found.caveat()) {
+        _ = writeln!(out, "{words}");
+    }
     if let Some(gap) = &gap {
         _ = writeln!(out, "{gap}");
     }

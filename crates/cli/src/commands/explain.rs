@@ -1,13 +1,12 @@
 //! `bufferscope explain MODULE A B [--json]`
 
-use crate::input::{AssignmentArguments, ModuleArguments, Program};
+use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::names::find;
 use crate::{Answer, Failure, say};
-use analysis::{LiveRange, ValueId};
-use assigner::explain::{Explanation, Fit, Reason, Until};
-use assigner::{AllocationId, Placed, words};
+use analysis::ValueId;
+use assigner::explain::{Fit, Reason, Until};
+use questions::{Pair, Program, Source, Study};
 use serde_json::{Map, Value, json};
-use std::fmt::Write as _;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -25,15 +24,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
-    let (program, e) = explained(&arguments.module, &arguments.assignment, [&arguments.a, &arguments.b])?;
+    let (study, pair) = explained(&arguments.module, &arguments.assignment, [&arguments.a, &arguments.b])?;
     if arguments.json {
-        return say(&format!("{}\n", in_json(&program, &e)));
+        return say(&format!("{}\n", in_json(&study, &pair)));
     }
-    say(&format!(
-        "{}\n\n{}",
-        words::explanation(&program.module, &program.facts, &e),
-        both_places(&program, &e)
-    ))
+    say(&format!("{}\n\n{}", pair.words(&study), both_places(&study, &pair)))
 }
 
 /// Reads, assigns and explains two values.
@@ -41,53 +36,78 @@ pub(crate) fn explained(
     module: &ModuleArguments,
     assignment: &AssignmentArguments,
     names: [&str; 2],
-) -> Result<(Program, Explanation), Failure> {
+) -> Result<(Study, Pair), Failure> {
+    let study = with_reasons(module, assignment)?;
+    let program = program_of(&study)?;
+    let find = |name| find(&program.module, &program.facts, name);
+    let pair = questions::pair(&study, [find(names[0])?, find(names[1])?]);
+    let pair = pair.ok_or_else(|| Failure("no assignment of ours, expected one".to_owned()))?;
+    Ok((study, pair))
+}
+
+/// XLA's own assignment if it is there and nothing asks for another one, else ours; with our decisions either way.
+pub(crate) fn with_reasons(
+    module: &ModuleArguments,
+    assignment: &AssignmentArguments,
+) -> Result<Study, Failure> {
+    if module.is_dump()? && assignment.is_default() {
+        let study = module.study(assignment, false)?;
+        if study.program.is_some() {
+            return Ok(study);
+        }
+    }
     let program = module.program()?;
-    let pair = [find(&program, names[0])?, find(&program, names[1])?];
     let (made, decisions) = assignment.assign(&program)?;
-    let (module, facts) = (&program.module, &program.facts);
-    let e = assigner::explain::explain(module, facts, &facts.ranges, (&made, &decisions), pair);
-    Ok((program, e))
+    Ok(Study::of_assignment(questions::Program::new(program.module, program.facts), made, decisions))
+}
+
+pub(crate) fn program_of(study: &Study) -> Result<&Program, Failure> {
+    study.program.as_ref().ok_or_else(|| Failure("no program, expected its text".to_owned()))
 }
 
 /// A line for each of the two.
-pub(crate) fn both_places(program: &Program, e: &Explanation) -> String {
-    let mut out = String::new();
-    for i in 0..2 {
-        let name = program.facts.label(&program.module, e.values[i]);
-        _ = writeln!(out, "{name}: {}", words::place_words(e.places[i], e.ranges[i]));
+pub(crate) fn both_places(study: &Study, pair: &Pair) -> String {
+    pair.places(study).map(|line| line + "\n").concat()
+}
+
+/// A value with its place and its range; where a dump tells XLA's own place, that one, and ours beside it.
+pub(crate) fn placed(study: &Study, program: &Program, v: ValueId) -> Value {
+    let ours = study.ours.as_ref().and_then(|(a, _)| a.place(v));
+    let our_range = program.facts.ranges.get(v).map(|r| (r.start.0, r.end.0));
+    let mut out = json!({
+        "value": program.facts.label(&program.module, v),
+        "id": v.0,
+        "buffer": program.facts.value(v).buffer.0,
+        "allocation": ours.map(|(a, _)| a.0),
+        "offset": ours.map(|(_, p)| p.offset),
+        "size": ours.map(|(_, p)| p.size),
+        "start": our_range.map(|r| r.0),
+        "end": our_range.map(|r| r.1),
+    });
+    if study.source == Source::Dump {
+        let row = study.row_of(v).map(|r| &study.rows[r]);
+        out["ours"] = json!({"allocation": out["allocation"], "offset": out["offset"], "size": out["size"]});
+        out["allocation"] = json!(row.map(|r| study.slab(r).number));
+        out["offset"] = json!(row.map(|r| r.offset));
+        out["size"] = json!(row.map(|r| r.size));
+        if let Some((start, end)) = row.and_then(|r| r.range) {
+            out["start"] = json!(start);
+            out["end"] = json!(end);
+        }
     }
     out
 }
 
-/// A value with its place and its range.
-pub(crate) fn placed(
-    program: &Program,
-    v: ValueId,
-    place: Option<(AllocationId, Placed)>,
-    range: Option<LiveRange>,
-) -> Value {
-    json!({
-        "value": program.facts.label(&program.module, v),
-        "id": v.0,
-        "buffer": program.facts.value(v).buffer.0,
-        "allocation": place.map(|(a, _)| a.0),
-        "offset": place.map(|(_, p)| p.offset),
-        "size": place.map(|(_, p)| p.size),
-        "start": range.map(|r| r.start.0),
-        "end": range.map(|r| r.end.0),
-    })
-}
-
-fn in_json(program: &Program, e: &Explanation) -> Value {
+fn in_json(study: &Study, pair: &Pair) -> Value {
+    let Some(program) = &study.program else { return Value::Null };
     let mut out = Map::new();
-    out.insert("shares".to_owned(), json!(e.shares()));
-    out.insert("common_bytes".to_owned(), json!(e.common_bytes));
-    out.insert("a".to_owned(), placed(program, e.values[0], e.places[0], e.ranges[0]));
-    out.insert("b".to_owned(), placed(program, e.values[1], e.places[1], e.ranges[1]));
-    out.insert("reason".to_owned(), json!(e.reason.name()));
-    out.insert("evidence".to_owned(), evidence(program, &e.reason));
-    out.insert("words".to_owned(), json!(words::explanation(&program.module, &program.facts, e)));
+    out.insert("shares".to_owned(), json!(pair.shares));
+    out.insert("common_bytes".to_owned(), json!(pair.common_bytes));
+    out.insert("a".to_owned(), placed(study, program, pair.ours.values[0]));
+    out.insert("b".to_owned(), placed(study, program, pair.ours.values[1]));
+    out.insert("reason".to_owned(), json!(pair.ours.reason.name()));
+    out.insert("evidence".to_owned(), evidence(program, &pair.ours.reason));
+    out.insert("words".to_owned(), json!(pair.words(study)));
     Value::Object(out)
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let program = arguments.module.program()?;
     let name = |text: &str| {
-        let value = find(&program, text)?;
+        let value = find(&program.module, &program.facts, text)?;
         program.facts.label(&program.module, value).parse().map_err(Failure)
     };
     let pair: [dumps::read::ValueName; 2] = [name(&arguments.a)?, name(&arguments.b)?];

@@ -45,7 +45,7 @@ const OPTIONS: [(&str, Option<&str>, &str); 14] = [
     (
         "donate",
         Some("ARGUMENT[:OUTPUT]"),
-        "Donate an argument, `2` or `2{0}`, to an output, `{1}` [default: the first free one that fits]",
+        "Donate an argument, `2` or `2{0}`, to an output, `{1}` [default: a free one that fits and with which no value is lost]",
     ),
     ("undonate", Some("ARGUMENT"), "Take a donation back; copy insertion runs again"),
     ("drop-output", Some("ELEMENT"), "Do not return an element of the result"),
@@ -97,6 +97,12 @@ impl clap::FromArgMatches for Edits {
     }
 }
 
+/// Outputs that are tried for an argument, if none is named.
+const MOST_OUTPUTS: usize = 16;
+
+/// Edits that are told one by one, if there are more than one more.
+const MOST_WORDS: usize = 5;
+
 /// What came of a text that is no edit.
 fn wrong(name: &str, text: &str, expected: &str) -> Failure {
     Failure(format!("--{name}: {text}, expected {expected}"))
@@ -113,6 +119,7 @@ fn place(text: &str) -> Option<(Option<u32>, Vec<u32>)> {
     Some((number, index.map(str::parse).collect::<Result<_, _>>().ok()?))
 }
 
+/// What an option of the command line says; of a donation without an output one edit for each that is free.
 fn edit(study: &Study, name: &str, text: &str) -> Result<Vec<Edit>, Failure> {
     let number = |part: &str, expected: &str| part.parse::<u32>().map_err(|_| wrong(name, text, expected));
     let pair = |expected: &str| {
@@ -159,7 +166,12 @@ fn edit(study: &Study, name: &str, text: &str) -> Result<Vec<Edit>, Failure> {
                     Some((Some(element), rest)) if rest.is_empty() => vec![element],
                     _ => return Err(wrong(name, to, "an output like {1} or 1")),
                 },
-                None => free_output(study, parameter, &index).map_err(|why| wrong(name, text, &why))?,
+                None => {
+                    let free =
+                        free_outputs(study, parameter, &index).map_err(|why| wrong(name, text, &why))?;
+                    let edit = |output| Edit::Donate { parameter, index: index.clone(), output };
+                    return Ok(free.into_iter().map(edit).collect());
+                }
             };
             Edit::Donate { parameter, index, output }
         }
@@ -177,9 +189,9 @@ fn edit(study: &Study, name: &str, text: &str) -> Result<Vec<Edit>, Failure> {
     }])
 }
 
-/// The first output that could take an argument, of the same shape if there is one.
-/// Otherwise what was expected.
-fn free_output(study: &Study, parameter: u32, index: &[u32]) -> Result<Vec<u32>, String> {
+/// The outputs that could take an argument, those of the same shape first; of these the first is as far behind the others as
+/// the argument is behind others of the shape. If there is none, what was expected.
+fn free_outputs(study: &Study, parameter: u32, index: &[u32]) -> Result<Vec<Vec<u32>>, String> {
     const FITS: &str = "an argument that fits an output which is free";
     let table = questions::donation(study).ok_or(FITS)?;
     let is_it = |a: &&questions::Argument| a.parameter == parameter && a.index.0[..] == *index;
@@ -195,10 +207,20 @@ fn free_output(study: &Study, parameter: u32, index: &[u32]) -> Result<Vec<u32>,
         State::NotTaken(why) => why.iter().filter(|(_, w)| *w == WhyNot::Nothing).map(|(o, _)| o).collect(),
         State::Taken { .. } => return Err("an argument that is not donated already".to_owned()),
     };
-    let is_same =
-        |o: &&&ShapeIndex| table.outputs.iter().any(|x| x.index == ***o && x.shape == argument.shape);
-    let found = fits.iter().find(is_same).or_else(|| fits.first()).ok_or(FITS)?;
-    Ok(found.0.to_vec())
+    let is_same = |o: &ShapeIndex| table.outputs.iter().any(|x| x.index == *o && x.shape == argument.shape);
+    let (mut free, others): (Vec<&ShapeIndex>, Vec<&ShapeIndex>) = fits.into_iter().partition(|o| is_same(o));
+    let is_open = |a: &&questions::Argument| !matches!(a.state, State::Taken { .. });
+    let before = table.arguments.iter().take_while(|a| !is_it(a)).filter(is_open);
+    let place = before.filter(|a| a.shape == argument.shape).count();
+    if place < free.len() {
+        let first = free.remove(place);
+        free.insert(0, first);
+    }
+    free.extend(others);
+    if free.is_empty() {
+        return Err(FITS.to_owned());
+    }
+    Ok(free.into_iter().map(|o| o.0.to_vec()).collect())
 }
 
 /// What the lab saves, of which only the edits are wanted.
@@ -250,7 +272,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         } else {
             None
         };
-        edits.extend(edit(so_far.as_ref().unwrap_or(&study), name, text)?);
+        let said = edit(so_far.as_ref().unwrap_or(&study), name, text)?;
+        if !is_asked {
+            edits.extend(said);
+            continue;
+        }
+        // The first that loses no value; if every one does, the first.
+        let is_sound = |e: &&Edit| {
+            let with: Vec<Edit> = edits.iter().chain([*e]).cloned().collect();
+            questions::try_edits(&study, &baseline, &with).is_ok_and(|t| !t.soundness.is_unsound())
+        };
+        let sound = if said.len() > 1 { said.iter().take(MOST_OUTPUTS).find(is_sound) } else { None };
+        edits.extend(sound.or(said.first()).cloned());
     }
     let tried = questions::try_edits(&study, &baseline, &edits).map_err(Failure)?;
     let room = match &arguments.room {
@@ -261,7 +294,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let sums = [
         ("total", "All allocations", tried.before.total, tried.after.total),
         ("temp", "Temporaries", tried.before.temp, tried.after.temp),
-        ("peak", "Most in use at once", tried.before.peak, tried.after.peak),
+        ("peak", "Most temporaries in use at once", tried.before.peak, tried.after.peak),
     ];
     if arguments.json {
         let mut out = json!({
@@ -282,8 +315,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         return Ok(answer);
     }
     let mut out = String::new();
-    for words in &tried.edits {
+    let told = if tried.edits.len() > MOST_WORDS + 1 { MOST_WORDS } else { tried.edits.len() };
+    for words in &tried.edits[..told] {
         _ = writeln!(out, "{words}");
+    }
+    if told < tried.edits.len() {
+        _ = writeln!(out, "and {} more", tried.edits.len() - told);
     }
     for (_, what, before, after) in sums {
         _ = writeln!(out, "{what}: {}, before {}: {}.", both(after), both(before), difference(before, after));

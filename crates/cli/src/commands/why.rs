@@ -1,8 +1,8 @@
 //! `bufferscope why MODULE VALUE [--json]`: every allocation that was tried, and the rule that refused it.
 
 use crate::commands::copies::asked_by;
-use crate::commands::explain::placed;
-use crate::input::{AssignmentArguments, ModuleArguments, Program};
+use crate::commands::explain::{placed, program_of, with_reasons};
+use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::names::find;
 use crate::{Answer, Failure, say, shown};
 use analysis::sharing::Touching;
@@ -10,7 +10,7 @@ use analysis::{BufferId, Interference, ValueId};
 use assigner::words::{both, bytes, grouped};
 use assigner::{AllocationId, Assignment, Decision, Decisions, Refusal, words};
 use packing::{BufferKey, Event};
-use questions::Study;
+use questions::{Program, Source, Study};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -61,18 +61,18 @@ struct Story {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
-    let program = arguments.module.program()?;
-    let value = find(&program, &arguments.value)?;
-    let (assignment, decisions) = arguments.assignment.assign(&program)?;
-    let story = tell(&program, &assignment, &decisions, value);
-    let mut out = in_json(&program, &assignment, &story);
-    let told = in_words(&program, &assignment, &story);
-    let study =
-        Study::of_assignment(questions::Program::new(program.module, program.facts), assignment, decisions);
+    let study = with_reasons(&arguments.module, &arguments.assignment)?;
+    let program = program_of(&study)?;
+    let value = find(&program.module, &program.facts, &arguments.value)?;
+    let (assignment, decisions) =
+        study.ours.as_ref().ok_or_else(|| Failure("no assignment of ours, expected one".to_owned()))?;
+    let story = tell(program, assignment, decisions, value);
+    let told = in_words(&study, program, assignment, &story);
     let row = study.row_of(value);
     let held = row.and_then(|row| questions::hold(&study, row)).map(|h| h.words(&study));
     let space = row.and_then(|row| questions::wishes_words(&study, row));
     if arguments.json {
+        let mut out = in_json(&study, program, assignment, &story);
         out["held"] = json!(held);
         out["memory_space"] = json!({
             "color": row.map(|r| study.slab(&study.rows[r]).color),
@@ -84,6 +84,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         let more: String = space.into_iter().chain(held).map(|line| line + "\n").collect();
         say(&shown(&(told + &more)))
     }
+}
+
+/// The number of an allocation that was made for a value: XLA's own where a dump tells it, else ours.
+fn number(study: &Study, made_for: ValueId, ours: Option<AllocationId>) -> Option<u32> {
+    if study.source == Source::Ours {
+        return ours.map(|a| a.0);
+    }
+    study.row_of(made_for).map(|row| study.slab(&study.rows[row]).number)
 }
 
 fn tell(program: &Program, assignment: &Assignment, decisions: &Decisions, value: ValueId) -> Story {
@@ -156,12 +164,18 @@ fn in_heap(assignment: &Assignment, value: ValueId) -> Option<InHeap> {
 /// Free chunks that end beyond this go on for ever.
 const FOR_EVER: u64 = 1 << 62;
 
-fn in_words(program: &Program, assignment: &Assignment, story: &Story) -> String {
+fn in_words(study: &Study, program: &Program, assignment: &Assignment, story: &Story) -> String {
     let (module, facts) = (&program.module, &program.facts);
     let name = |v| facts.label(module, v);
     let buffer = facts.buffer(story.buffer);
-    let place = words::place_words(assignment.place(story.value), facts.ranges.get(story.value));
+    let place = match study.row_of(story.value) {
+        Some(row) => questions::place_of(study, &study.rows[row]),
+        None => words::place_words(None, facts.ranges.get(story.value)),
+    };
     let mut out = format!("{}: {place}\n", name(story.value));
+    if let Some(place) = questions::our_place(study, story.value) {
+        _ = writeln!(out, "What was tried is told of our own assignment, which has it elsewhere: {place}.");
+    }
     if buffer.values.len() > 1 {
         let others: Vec<String> =
             buffer.values.iter().filter(|v| **v != story.value).map(|v| name(*v)).collect();
@@ -181,8 +195,9 @@ fn in_words(program: &Program, assignment: &Assignment, story: &Story) -> String
         if t.refusal.is_some() && story.trials[..i].iter().any(is_again) {
             continue;
         }
-        let what = match (t.made_for, t.allocation) {
-            (Some(v), Some(a)) => format!("allocation {} ({})", a.0, name(v)),
+        let number = t.made_for.and_then(|v| number(study, v, t.allocation));
+        let what = match (t.made_for, number) {
+            (Some(v), Some(a)) => format!("allocation {a} ({})", name(v)),
             (Some(v), None) => format!("the allocation of {}", name(v)),
             _ => "an allocation".to_owned(),
         };
@@ -207,9 +222,10 @@ fn in_words(program: &Program, assignment: &Assignment, story: &Story) -> String
         if h.leader != story.value {
             _ = writeln!(out, "In the heap it shares the place of {}.", name(h.leader));
         }
+        let heap = if questions::our_place(study, h.leader).is_some() { "our heap" } else { "the heap" };
         _ = writeln!(
             out,
-            "In the heap of {} that place, {} at {}, was number {} of {} to be chosen.",
+            "In {heap} of {} that place, {} at {}, was number {} of {} to be chosen.",
             both(h.heap_size),
             bytes(h.size),
             grouped(h.offset),
@@ -239,7 +255,7 @@ fn in_words(program: &Program, assignment: &Assignment, story: &Story) -> String
     out
 }
 
-fn in_json(program: &Program, assignment: &Assignment, story: &Story) -> Value {
+fn in_json(study: &Study, program: &Program, assignment: &Assignment, story: &Story) -> Value {
     let (module, facts) = (&program.module, &program.facts);
     let name = |v: ValueId| facts.label(module, v);
     let trials: Vec<Value> = story
@@ -247,7 +263,7 @@ fn in_json(program: &Program, assignment: &Assignment, story: &Story) -> Value {
         .iter()
         .map(|t| {
             json!({
-                "allocation": t.allocation.map(|a| a.0),
+                "allocation": t.made_for.and_then(|v| number(study, v, t.allocation)),
                 "made_for": t.made_for.map(name),
                 "refusal": t.refusal.map(|r| refusal(program, &r)),
             })
@@ -274,12 +290,12 @@ fn in_json(program: &Program, assignment: &Assignment, story: &Story) -> Value {
     let must_share: Vec<String> =
         facts.buffer(story.buffer).values.iter().filter(|v| **v != story.value).map(|v| name(*v)).collect();
     json!({
-        "value": placed(program, story.value, assignment.place(story.value), facts.ranges.get(story.value)),
+        "value": placed(study, program, story.value),
         "must_share_with": must_share,
         "tried": trials,
         "decision": outcome,
         "heap": heap,
-        "words": in_words(program, assignment, story),
+        "words": in_words(study, program, assignment, story),
     })
 }
 
