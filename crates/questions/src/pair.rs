@@ -4,6 +4,7 @@ use crate::study::{Row, Source, Study};
 use analysis::ValueId;
 use assigner::explain::{Explanation, explain};
 use assigner::words::{self, bytes, grouped};
+use std::fmt::Write as _;
 
 /// Two values, the reason that our own assignment gives, and where they stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +103,8 @@ impl Pair {
             .filter_map(|(v, name)| Some(format!("{name}, {}", our_place(study, v)?)))
             .collect();
         if !elsewhere.is_empty() {
-            out += &format!(
+            _ = write!(
+                out,
                 " The reason is of our own assignment, where other places are given: {}.",
                 elsewhere.join("; ")
             );
