@@ -703,6 +703,8 @@ test("files and a folder are dropped by mouse", () =>
     assert.equal(await page.locator(".open.over").count(), 0);
     // Two files.
     await drop([join(folder, "module_0003.jit_t.cpu_after_optimizations.txt"), sample("donation_swap.txt")]);
+    // The folder had two as well.
+    await page.waitForFunction(() => !document.querySelector(".modules").textContent.includes("inner"), undefined, LONG);
     await page.getByText(/^2 files with/).waitFor(LONG);
     // As a script would, without entries of a file system.
     await page.evaluate(() => {
