@@ -38,6 +38,8 @@ for (const [name, path] of Object.entries(PAGES)) {
         page.on("request", (r) => !r.url().startsWith(site.url) && !/^(data|blob):/.test(r.url()) && wrong.push(`asked for ${r.url()}`));
         try {
           await page.goto(`${site.url}${name}/${path}`);
+          // Docusaurus makes the page's elements anew once its scripts run, and says when it has.
+          await page.waitForFunction(() => document.documentElement.dataset.hasHydrated !== "false");
           const element = page.locator("buffer-scope");
           if ((await element.getAttribute("start")) === "click") await element.getByRole("button", { name: "Start the exhibit" }).click();
           await element.scrollIntoViewIfNeeded();
