@@ -88,7 +88,7 @@ mod view {
                 "keys of a backend's options."
             </p>
             <div class="scroller" tabindex="0" role="group" aria-label="What was compared">
-                <table class="compared">
+                <table class="verified">
                     <thead>
                         <tr>
                             <th scope="col">"programs"</th>
@@ -105,7 +105,7 @@ mod view {
                 "equals change places; sizes are nearly always the same."
             </p>
             <div class="scroller" tabindex="0" role="group" aria-label="From the text alone">
-                <table class="compared">
+                <table class="verified">
                     <thead>
                         <tr>
                             <th scope="col">"target"</th>

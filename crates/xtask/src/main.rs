@@ -16,6 +16,7 @@ mod serve;
 mod setup;
 mod single;
 mod sites;
+mod stage;
 mod steps;
 #[cfg(test)]
 mod tidy;
@@ -87,10 +88,12 @@ fn main() -> ExitCode {
         "oracle" => oracle::Options::parse(args).and_then(|options| oracle::oracle(&options)).map(|()| true),
         "build" => dist::Options::parse(args).and_then(|options| dist::build(&options)).map(|()| true),
         "wheel" => wheel::Options::parse(args).and_then(|options| wheel::wheel(&options)).map(|_| true),
-        "notebooks" => {
-            notebooks::Options::parse(args).and_then(|options| notebooks::notebooks(&options)).map(|()| true)
+        "notebooks" => stage::Options::parse("notebooks", args)
+            .and_then(|options| notebooks::notebooks(&options))
+            .map(|()| true),
+        "sites" => {
+            stage::Options::parse("sites", args).and_then(|options| sites::sites(&options)).map(|()| true)
         }
-        "sites" => sites::Options::parse(args).and_then(|options| sites::sites(&options)).map(|()| true),
         "shell" => dist::shell(args).map(|()| true),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -3,13 +3,10 @@
 //! A stage of its own, and no step of `cargo xtask test`, because it installs about 1 GB and needs a network for that once. What
 //! it depends on is hashed; when that is as it was when everything passed last, there is nothing to be run.
 
-use std::fs;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
-
 use crate::process::{cargo, command, root, run, run_within, target_dir};
+use crate::stage::{Inputs, Options};
 use crate::{Result, setup, wheel};
 
 /// What can change the outcome: the package with its tests, and everything of which the lab and the command are made.
@@ -28,52 +25,12 @@ const INPUTS: [&str; 11] = [
 ];
 const LIMIT: Duration = Duration::from_mins(15);
 
-#[derive(Default)]
-pub(crate) struct Options {
-    /// Run it even if nothing has changed.
-    force: bool,
-    /// A page that is built already.
-    dist: Option<PathBuf>,
-}
-
-impl Options {
-    pub(crate) fn parse(args: &[String]) -> Result<Options> {
-        let mut options = Options::default();
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            match arg.as_str() {
-                "--force" => options.force = true,
-                "--dist" => options.dist = Some(args.next().ok_or("--dist wants a folder")?.into()),
-                _ => return Err(format!("notebooks knows --force and --dist FOLDER, not {arg}")),
-            }
-        }
-        Ok(options)
-    }
-}
-
-/// One hash of all inputs: their names and what is in them.
-fn inputs() -> Result<String> {
-    let mut hash = Sha256::new();
-    for file in wheel::tracked(&INPUTS)? {
-        let bytes =
-            fs::read(root().join(&file)).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
-        hash.update(file.to_string_lossy().as_bytes());
-        hash.update((bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
-    }
-    Ok(wheel::hex(&hash.finalize()))
-}
-
 pub(crate) fn notebooks(options: &Options) -> Result<()> {
-    let now = inputs()?;
-    let target = target_dir()?;
-    let stamp = target.join("notebooks.passed");
-    if !options.force && fs::read_to_string(&stamp).is_ok_and(|passed| passed == now) {
-        println!(
-            "Nothing that the notebooks depend on has changed since they passed last; --force runs them all the same."
-        );
+    let inputs = Inputs::of("notebooks", &INPUTS)?;
+    if inputs.need_nothing(options) {
         return Ok(());
     }
+    let target = target_dir()?;
     let browser = setup::browser()?;
     setup::npm_packages()?;
     let python = setup::python_packages(
@@ -113,7 +70,5 @@ pub(crate) fn notebooks(options: &Options) -> Result<()> {
         .env_remove("BUFFERSCOPE")
         .env_remove("PYTHONPATH");
     run_within(&mut node, LIMIT)?;
-    fs::write(&stamp, now).map_err(|e| format!("cannot write {}: {e}", stamp.display()))?;
-    println!("\nThe notebooks passed.");
-    Ok(())
+    inputs.passed()
 }

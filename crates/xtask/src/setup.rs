@@ -82,19 +82,24 @@ pub(crate) fn trunk() -> Result<PathBuf> {
     if !is_right(&program_in(&bin, "trunk")) {
         say(&format!("compiling Trunk {TRUNK}, which builds and serves the page, into {}", bin.display()));
         say("this takes about four minutes on two cores, once for this user");
-        // Trunk's own profile optimises for speed at run time and takes three times as long to compile. Its default
-        // features are for downloading tools, which we bring ourselves.
-        run(cargo()
-            // Compiled in a folder that Cargo deletes: a kept target directory has no further use for any of it.
-            .env_remove("CARGO_TARGET_DIR")
-            .env("CARGO_PROFILE_RELEASE_LTO", "off")
-            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
-            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
-            .env("CARGO_PROFILE_RELEASE_STRIP", "true")
-            .args(["install", "--locked", "trunk", "--version", TRUNK, "--no-default-features", "--root"])
-            .arg(&home))?;
+        // Its default features are for downloading tools, which we bring ourselves.
+        install("trunk", TRUNK, &home)?;
     }
     Ok(bin)
+}
+
+/// Compiles a program from the registry, without its default features, into a folder of ours.
+fn install(name: &str, version: &str, home: &Path) -> Result<()> {
+    // These programs' own profiles optimise for speed at run time and take three times as long to compile.
+    run(cargo()
+        // Compiled in a folder that Cargo deletes: a kept target directory has no further use for any of it.
+        .env_remove("CARGO_TARGET_DIR")
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
+        .env("CARGO_PROFILE_RELEASE_STRIP", "true")
+        .args(["install", "--locked", name, "--version", version, "--no-default-features", "--root"])
+        .arg(home))
 }
 
 /// The directory that holds `wasm-bindgen`: the one on `PATH` if it is the right one, but only ours cuts a program into parts.
@@ -133,14 +138,7 @@ pub(crate) fn mdbook() -> Result<PathBuf> {
     let bin = home.join("bin");
     if !is_right(&program_in(&bin, "mdbook")) {
         say(&format!("compiling mdBook {MDBOOK}, a few minutes, once for this user, into {}", bin.display()));
-        run(cargo()
-            .env_remove("CARGO_TARGET_DIR")
-            .env("CARGO_PROFILE_RELEASE_LTO", "off")
-            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
-            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
-            .env("CARGO_PROFILE_RELEASE_STRIP", "true")
-            .args(["install", "--locked", "mdbook", "--version", MDBOOK, "--no-default-features", "--root"])
-            .arg(&home))?;
+        install("mdbook", MDBOOK, &home)?;
     }
     Ok(bin)
 }

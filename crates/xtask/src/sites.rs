@@ -8,13 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
-
 use crate::process::{command, root, run, run_within, target_dir};
-use crate::{Result, dist, setup, wheel};
+use crate::stage::{Inputs, Options};
+use crate::{Result, dist, setup};
 
 /// The element, the sites, and what builds and opens them. What the element computes is tested elsewhere.
-const INPUTS: [&str; 14] = [
+const INPUTS: [&str; 15] = [
     "embed/buffer-scope.css",
     "embed/buffer-scope.d.ts",
     "embed/buffer-scope.js",
@@ -26,35 +25,13 @@ const INPUTS: [&str; 14] = [
     "embed/talk.js",
     "crates/xtask/src/embed.rs",
     "crates/xtask/src/sites.rs",
+    "crates/xtask/src/stage.rs",
     "web/examples",
     "web/tests/harness.mjs",
     "web/tests/sites.mjs",
 ];
 const LIMIT: Duration = Duration::from_mins(15);
 const EXAMPLES: &str = "web/examples";
-
-#[derive(Default)]
-pub(crate) struct Options {
-    /// Run it even if nothing has changed.
-    pub(crate) force: bool,
-    /// A page that is built already.
-    pub(crate) dist: Option<PathBuf>,
-}
-
-impl Options {
-    pub(crate) fn parse(args: &[String]) -> Result<Options> {
-        let mut options = Options::default();
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            match arg.as_str() {
-                "--force" => options.force = true,
-                "--dist" => options.dist = Some(args.next().ok_or("--dist wants a folder")?.into()),
-                _ => return Err(format!("sites knows --force and --dist FOLDER, not {arg}")),
-            }
-        }
-        Ok(options)
-    }
-}
 
 /// The generators, in place.
 pub(crate) struct Generators {
@@ -138,32 +115,13 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One hash of all inputs: their names and what is in them.
-fn inputs() -> Result<String> {
-    let mut hash = Sha256::new();
-    for file in wheel::tracked(&INPUTS)? {
-        let bytes =
-            fs::read(root().join(&file)).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
-        hash.update(file.to_string_lossy().as_bytes());
-        hash.update((bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
-    }
-    Ok(wheel::hex(&hash.finalize()))
-}
-
-/// Where it is noted what passed last, and whether that is what is here now.
-pub(crate) fn passed() -> Result<(PathBuf, String, bool)> {
-    let (now, stamp) = (inputs()?, target_dir()?.join("sites.passed"));
-    let same = fs::read_to_string(&stamp).is_ok_and(|passed| passed == now);
-    Ok((stamp, now, same))
+/// What they depend on.
+pub(crate) fn inputs() -> Result<Inputs> {
+    Inputs::of("sites", &INPUTS)
 }
 
 pub(crate) fn sites(options: &Options) -> Result<()> {
-    let (_, _, same) = passed()?;
-    if same && !options.force {
-        println!(
-            "Nothing that the sites depend on has changed since they passed last; --force runs them all the same."
-        );
+    if inputs()?.need_nothing(options) {
         return Ok(());
     }
     let generators = Generators::put_in_place()?;
@@ -181,7 +139,7 @@ pub(crate) fn sites(options: &Options) -> Result<()> {
 
 /// Builds all sites with the element of a published page, and opens them.
 pub(crate) fn build_and_open(generators: &Generators, page: &Path) -> Result<()> {
-    let (stamp, now, _) = passed()?;
+    let inputs = inputs()?;
     let browser = setup::browser()?;
     setup::npm_packages()?;
     let embed = page.join("embed");
@@ -249,7 +207,5 @@ pub(crate) fn build_and_open(generators: &Generators, page: &Path) -> Result<()>
         .env("CHROMIUM", &browser.chromium)
         .env("BUFFERSCOPE_SCREENSHOTS", target_dir()?.join("screenshots"));
     run_within(&mut node, LIMIT)?;
-    fs::write(&stamp, now).map_err(|e| format!("cannot write {}: {e}", stamp.display()))?;
-    println!("\nThe sites passed.");
-    Ok(())
+    inputs.passed()
 }

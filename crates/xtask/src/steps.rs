@@ -275,8 +275,7 @@ fn browser_tests() -> Result<Vec<PathBuf>> {
 
 /// Only where something has changed that they depend on. A machine that cannot have the generators can do all else.
 fn small_sites(_: &Options) -> Result<Done> {
-    let (_, _, same) = sites::passed()?;
-    if same {
+    if sites::inputs()?.are_as_passed() {
         return Ok(Done::Skipped("nothing has changed that they depend on since they passed last".into()));
     }
     if let Err(error) = setup::browser() {
