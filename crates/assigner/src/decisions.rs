@@ -1,7 +1,8 @@
 //! The list of all decisions, packed: it is the largest thing that an assignment leaves behind.
 //!
-//! Numbers are written in groups of seven bits, most of them two or three groups; a buffer is left out where it is the one that was
-//! spoken of before. That is 6 to 12 bytes for a decision, where the enum takes 40.
+//! Numbers are written in groups of seven bits. A buffer is left out where it is the one that was spoken of before, and of what else is
+//! spoken of again and again (allocations, values that meet, steps at which they do) only the distance from the one before
+//! is written. That is 5 bytes for a decision in the middle, where the enum takes 40.
 
 use crate::AllocationId;
 use crate::decision::{Decision, NewKind, Refusal};
@@ -27,6 +28,22 @@ const EVERY: usize = 64;
 struct Context {
     buffer: Option<BufferId>,
     tried: Option<AllocationId>,
+    old: ValueId,
+    new: ValueId,
+    from: Step,
+    to: Step,
+}
+
+/// How far `n` is from `last`: a small number where they are near, whichever is larger.
+fn distance(n: u32, last: u32) -> u32 {
+    let ahead = n.wrapping_sub(last) as i32;
+    ((ahead << 1) ^ (ahead >> 31)) as u32
+}
+
+/// What is at that distance from `last`.
+fn at_distance(distance: u32, last: u32) -> u32 {
+    let ahead = (distance >> 1) as i32 ^ -((distance & 1) as i32);
+    last.wrapping_add(ahead as u32)
 }
 
 const ASSIGN: u8 = 0;
@@ -122,6 +139,18 @@ impl Decisions {
         self.bytes.push(n as u8);
     }
 
+    /// A number by its distance from the one that was written in its place before.
+    fn near(&mut self, n: u32, last: u32) {
+        self.number(u64::from(distance(n, last)));
+    }
+
+    /// Two values that meet.
+    fn pair(&mut self, old: ValueId, new: ValueId) {
+        self.near(old.0, self.writer.old.0);
+        self.near(new.0, self.writer.new.0);
+        (self.writer.old, self.writer.new) = (old, new);
+    }
+
     /// A kind with the buffer and the allocation that it is about, as far as these are others than before.
     fn about(&mut self, kind: u8, buffer: BufferId, allocation: Option<AllocationId>) {
         let same_buffer = self.writer.buffer == Some(buffer);
@@ -129,10 +158,10 @@ impl Decisions {
         let mark = |is: bool, flag: u8| if is { flag } else { 0 };
         self.bytes.push(kind | mark(same_buffer, SAME_BUFFER) | mark(same_allocation, SAME_ALLOCATION));
         if !same_buffer {
-            self.number(u64::from(buffer.0));
+            self.near(buffer.0, self.writer.buffer.map_or(0, |last| last.0));
         }
         if let Some(a) = allocation.filter(|_| !same_allocation) {
-            self.number(u64::from(a.0));
+            self.near(a.0, self.writer.tried.map_or(0, |last| last.0));
         }
         self.writer.buffer = Some(buffer);
         self.writer.tried = allocation.or(self.writer.tried);
@@ -203,25 +232,23 @@ impl Decisions {
             Refusal::NewMustNotLiveOut(value) | Refusal::OldMustNotLiveOut(value) => {
                 self.number(u64::from(value.0));
             }
-            Refusal::CopyOfItself { old, new } => {
-                self.number(u64::from(old.0));
-                self.number(u64::from(new.0));
-            }
+            Refusal::CopyOfItself { old, new } => self.pair(old, new),
             Refusal::Interference { old, new, why } => {
-                self.number(u64::from(old.0));
-                self.number(u64::from(new.0));
+                self.pair(old, new);
                 match why {
                     Interference::Overlap(Overlap { from, to }) => {
                         self.bytes.push(OVERLAP);
-                        self.number(u64::from(from.0));
-                        self.number(u64::from(to.0));
+                        self.near(from.0, self.writer.from.0);
+                        self.near(to.0, self.writer.to.0);
+                        (self.writer.from, self.writer.to) = (from, to);
                     }
                     Interference::MayInterfere => self.bytes.push(MAY_INTERFERE),
                     Interference::Touch { ends, starts, at, why } => {
                         self.bytes.push(TOUCH + touching(why));
-                        for n in [ends.0, starts.0, at.0] {
-                            self.number(u64::from(n));
-                        }
+                        self.near(ends.0, old.0);
+                        self.near(starts.0, new.0);
+                        self.near(at.0, self.writer.from.0);
+                        self.writer.from = at;
                     }
                 }
             }
@@ -278,6 +305,19 @@ impl Iter<'_> {
         None
     }
 
+    /// The number that was written by its distance from `last`.
+    fn near(&mut self, last: u32) -> Option<u32> {
+        self.short().map(|far| at_distance(far, last))
+    }
+
+    /// Two values that meet.
+    fn pair(&mut self) -> Option<(ValueId, ValueId)> {
+        let old = ValueId(self.near(self.context.old.0)?);
+        let new = ValueId(self.near(self.context.new.0)?);
+        (self.context.old, self.context.new) = (old, new);
+        Some((old, new))
+    }
+
     fn short(&mut self) -> Option<u32> {
         self.long().map(|n| n as u32)
     }
@@ -287,16 +327,19 @@ impl Iter<'_> {
     }
 
     fn buffer(&mut self, head: u8) -> Option<BufferId> {
-        let own = if head & SAME_BUFFER == 0 { Some(BufferId(self.short()?)) } else { self.context.buffer };
-        self.context.buffer = own;
-        own
+        if head & SAME_BUFFER == 0 {
+            let last = self.context.buffer.map_or(0, |last| last.0);
+            self.context.buffer = Some(BufferId(self.near(last)?));
+        }
+        self.context.buffer
     }
 
     fn allocation(&mut self, head: u8) -> Option<AllocationId> {
-        let own =
-            if head & SAME_ALLOCATION == 0 { Some(AllocationId(self.short()?)) } else { self.context.tried };
-        self.context.tried = own;
-        own
+        if head & SAME_ALLOCATION == 0 {
+            let last = self.context.tried.map_or(0, |last| last.0);
+            self.context.tried = Some(AllocationId(self.near(last)?));
+        }
+        self.context.tried
     }
 
     fn read(&mut self) -> Option<Decision> {
@@ -345,21 +388,28 @@ impl Iter<'_> {
             4 => Refusal::NewMustNotLiveOut(self.value()?),
             5 => Refusal::OldMustNotLiveOut(self.value()?),
             6 => Refusal::NotReusable,
-            8 => Refusal::CopyOfItself { old: self.value()?, new: self.value()? },
+            8 => {
+                let (old, new) = self.pair()?;
+                Refusal::CopyOfItself { old, new }
+            }
             9 => Refusal::LiveOutSize { buffer: self.long()?, allocation: self.long()? },
             _ => {
-                let (old, new) = (self.value()?, self.value()?);
+                let (old, new) = self.pair()?;
                 let why = match self.byte()? {
                     OVERLAP => {
-                        Interference::Overlap(Overlap { from: Step(self.short()?), to: Step(self.short()?) })
+                        let from = Step(self.near(self.context.from.0)?);
+                        let to = Step(self.near(self.context.to.0)?);
+                        (self.context.from, self.context.to) = (from, to);
+                        Interference::Overlap(Overlap { from, to })
                     }
                     MAY_INTERFERE => Interference::MayInterfere,
-                    number => Interference::Touch {
-                        ends: self.value()?,
-                        starts: self.value()?,
-                        at: Step(self.short()?),
-                        why: touching_of(number - TOUCH)?,
-                    },
+                    number => {
+                        let why = touching_of(number - TOUCH)?;
+                        let (ends, starts) = (ValueId(self.near(old.0)?), ValueId(self.near(new.0)?));
+                        let at = Step(self.near(self.context.from.0)?);
+                        self.context.from = at;
+                        Interference::Touch { ends, starts, at, why }
+                    }
                 };
                 Refusal::Interference { old, new, why }
             }
