@@ -92,6 +92,7 @@ impl Checker<'_> {
             self.error(id, read, expected);
             return;
         }
+        self.sharding(id);
         let shape_of = |id: InstructionId| module.instruction(id).shape;
         match opcode {
             Opcode::Tuple => {
@@ -157,6 +158,29 @@ impl Checker<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// `devices=[4,2]<=[2,4]T(1,0)` numbers as many devices as there are tiles.
+    fn sharding(&mut self, id: InstructionId) {
+        let Some(mut rest) = self.module.attribute(id, "sharding") else { return };
+        while let Some((_, tiles)) = rest.split_once("devices=[") {
+            let Some((tiles, behind)) = tiles.split_once(']') else { return };
+            rest = behind;
+            let Some((devices, _)) = behind.strip_prefix("<=[").and_then(|d| d.split_once(']')) else {
+                continue;
+            };
+            let product = |text: &str| {
+                let mut factors = text.split(',').map(|n| n.trim().parse::<u64>().ok());
+                factors.try_fold(1u64, |all, n| all.checked_mul(n?))
+            };
+            let (Some(of_tiles), Some(of_devices)) = (product(tiles), product(devices)) else { continue };
+            if of_tiles != of_devices {
+                let name = quote(self.module.name_of(id));
+                let read = format!("a sharding of {name} into {of_tiles} tiles, `devices=[{tiles}]`");
+                let expected = format!("expected {of_devices}, as `<=[{devices}]` has devices");
+                self.remarks.warning(self.at(id), read, expected);
+            }
         }
     }
 
