@@ -274,7 +274,7 @@ impl Opened {
         let line = rest.lines().next().unwrap_or_default();
         let name = line.split([',', ' ']).next().unwrap_or_default().trim();
         if !name.is_empty() {
-            if entry.id.is_some() && !entry.name.ends_with(name) {
+            if entry.id.is_some() && !entry.name.is_empty() && !entry.name.ends_with(name) {
                 entry.remarks.push(Remark::warning(
                     &self.files[hlo].name,
                     format!("holds the module {name}, though its name says {}", entry.name),

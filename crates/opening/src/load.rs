@@ -1,7 +1,7 @@
 //! One module's files, read.
 
 use crate::check::{Check, Finding, Names, checks, findings};
-use crate::folder::{Entry, Opened};
+use crate::folder::{Entry, File, Opened};
 use crate::kind::HOW;
 use crate::{Remark, Sections};
 use analysis::{Backend, Target};
@@ -122,7 +122,7 @@ impl Opened {
         out.checks = checks(&out.dump, &names);
         let has_peak = out.dump.live_range.as_ref().is_some_and(|l| l.peak.is_some());
         out.peak_file = has_peak.then_some(names.live_range);
-        out.missing = missing(entry, &out);
+        out.missing = missing(entry, &out, &self.files);
         out
     }
 
@@ -269,7 +269,24 @@ fn peak(dump: &Dump) -> Option<(u32, u64)> {
     Some((best.0, bytes))
 }
 
-fn missing(entry: &Entry, loaded: &Loaded) -> Vec<Missing> {
+/// Bytes that a file's name may have, on most file systems.
+const MOST_NAME: usize = 255;
+
+fn missing(entry: &Entry, loaded: &Loaded, files: &[File]) -> Vec<Missing> {
+    // XLA leaves a file out whose name would be too long.
+    let how_to = |end: &str, usual: String| {
+        let name = entry.hlo.map(|i| files[i].name.rsplit(['/', '\\']).next().unwrap_or_default());
+        let name = name.map(|n| n.strip_suffix(".gz").unwrap_or(n));
+        let length = name.and_then(|n| n.strip_suffix(".txt")).map_or(0, |stem| stem.len() + end.len());
+        if length > MOST_NAME {
+            format!(
+                "its file's name would have {length} bytes, and file systems take {MOST_NAME}, so XLA could not write it: give the function a name that is {} bytes shorter",
+                length - MOST_NAME
+            )
+        } else {
+            usual
+        }
+    };
     let mut out = Vec::new();
     let mut add = |what, costs, how: String| out.push(Missing { what, costs, how });
     let has_text = entry.hlo.is_some() || entry.proto.is_some();
@@ -297,7 +314,10 @@ fn missing(entry: &Entry, loaded: &Loaded) -> Vec<Missing> {
         add(
             "XLA's own assignment",
             "nothing can be checked against XLA; the assignment is run anew",
-            format!("{HOW}; it is the file that ends in -buffer-assignment.txt"),
+            how_to(
+                "-buffer-assignment.txt",
+                format!("{HOW}; it is the file that ends in -buffer-assignment.txt"),
+            ),
         );
     } else {
         if dump.live_range.is_none() {
@@ -309,21 +329,27 @@ fn missing(entry: &Entry, loaded: &Loaded) -> Vec<Missing> {
             add(
                 "the file of live ranges",
                 costs,
-                format!("{HOW}; it is the file that ends in -live-range.txt"),
+                how_to("-live-range.txt", format!("{HOW}; it is the file that ends in -live-range.txt")),
             );
         }
         if dump.values.is_none() && loaded.module.is_none() {
             add(
                 "the file of used values",
                 "operations, scopes and source lines",
-                format!("{HOW}; it is the file that ends in -buffer-assignment-values.txt"),
+                how_to(
+                    "-buffer-assignment-values.txt",
+                    format!("{HOW}; it is the file that ends in -buffer-assignment-values.txt"),
+                ),
             );
         }
         if dump.report.is_none() && dump.values.is_none() {
             add(
                 "the memory-usage report",
                 "the sum of the allocations cannot be checked",
-                format!("{HOW}; it is the file that ends in -memory-usage-report.txt"),
+                how_to(
+                    "-memory-usage-report.txt",
+                    format!("{HOW}; it is the file that ends in -memory-usage-report.txt"),
+                ),
             );
         }
     }

@@ -73,6 +73,17 @@ fn numbered(stem: &str) -> Option<(&str, &str, &str)> {
 
 /// Splits what stands behind the number into the module's name and the stage.
 fn split_stage(rest: &str) -> (&str, &str) {
+    // XLA leaves the module's name out where the file's would be too long: `module_0008.cpu_after_optimizations.txt`.
+    let is_list =
+        |r: &str| r.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(".after_optimizations");
+    let is_stage = ["cpu_after_optimizations", "after_optimizations", "before_optimizations"]
+        .iter()
+        .any(|s| rest.starts_with(s))
+        || rest.strip_prefix("cl_").is_some_and(is_list)
+        || (rest.starts_with("sm_") || rest.starts_with("gfx")) && rest.contains("_gpu_after_optimizations");
+    if is_stage {
+        return ("", rest);
+    }
     // The mark that is furthest left among the last ones: a module's own name may hold anything but these.
     let marks = [
         ".cpu_after_optimizations",
@@ -138,6 +149,15 @@ mod tests {
             let got = (name.folder.as_str(), name.id.as_deref(), name.module.as_str(), name.stage.as_str());
             assert_eq!(got, (folder, id, module, stage), "{path}");
         };
+        // Without the module's name, which would make the file's too long.
+        for stage in [
+            "cpu_after_optimizations",
+            "before_optimizations",
+            "cl_1014260217.after_optimizations",
+            "sm_9.0_gpu_after_optimizations",
+        ] {
+            check(&format!("d/module_0008.{stage}.txt"), "d", Some("0008"), "", stage);
+        }
         check(
             "a/module_0000.jit_f.cpu_after_optimizations-live-range.txt",
             "a",

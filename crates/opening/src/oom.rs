@@ -219,9 +219,30 @@ impl OutOfMemory {
         0
     }
 
+    /// Takes the kernel that the sentence names as the only entry of a listing.
+    fn kernel_in(&mut self, t: &str) {
+        let Some((_, rest)) = t.split_once("while allocating on stack for ") else { return };
+        let (name, rest) = rest.split_once(" = ").unwrap_or((rest, ""));
+        // What is no name of an instruction is told by the sentence.
+        if name.contains(' ') || !name.starts_with('%') {
+            return;
+        }
+        self.buffers.push(ListedBuffer {
+            number: 1,
+            size: self.requested.unwrap_or_default(),
+            op_name: quoted(rest, "op_name=\""),
+            shape: rest.split(' ').next().unwrap_or_default().to_owned(),
+            label: Some(name.to_owned()),
+            kind: Some("scoped".to_owned()),
+            ..ListedBuffer::default()
+        });
+    }
+
     /// Takes what the sentence of the error says.
     fn sentence_in(&mut self, t: &str) {
-        if !self.sentence.is_empty() || !MARKS.iter().any(|m| t.contains(m)) {
+        // The title of an error may have a line of its own: `RESOURCE_EXHAUSTED: E1001: CompileTimeScopedVmemOom:`.
+        let is_title = self.sentence.ends_with(':') && !t.is_empty();
+        if !(self.sentence.is_empty() || is_title) || !MARKS.iter().any(|m| t.contains(m)) {
             return;
         }
         if t.starts_with("BufferAssignment OOM")
@@ -232,7 +253,13 @@ impl OutOfMemory {
         }
         t.clone_into(&mut self.sentence);
         let after = |mark: &str| t.split_once(mark).map(|(_, rest)| rest);
-        if let Some(rest) = after("Ran out of memory in memory space ") {
+        if t.contains("exceeded scoped vmem limit") {
+            self.form = Form::Scoped;
+            self.space = Some("vmem".to_owned());
+            self.requested = after("with size ").and_then(size);
+            self.limit = after(" and limit ").or(after("limit ")).and_then(size);
+            self.kernel_in(t);
+        } else if let Some(rest) = after("Ran out of memory in memory space ") {
             let name = rest.split(['.', ' ']).next().unwrap_or_default();
             self.space = Some(name.to_owned()).filter(|n| !n.is_empty());
             if let Some(rest) = after("Used ") {
@@ -254,11 +281,6 @@ impl OutOfMemory {
             self.requested = after("Allocation (size=").and_then(size);
             self.limit = size(rest);
             self.space = after("space=").map(|s| s.split([',', ' ', ']']).next().unwrap_or("").to_owned());
-        } else if t.contains("exceeded scoped vmem limit") {
-            self.form = Form::Scoped;
-            self.space = Some("vmem".to_owned());
-            self.requested = after("with size ").and_then(size);
-            self.limit = after("limit ").and_then(size);
         }
         for mark in ["while trying to allocate ", "Out of memory allocating ", "Failed to allocate "] {
             if self.requested.is_none() {
@@ -475,5 +497,24 @@ mod tests {
             (Some(68_157_440), Some(67_108_864))
         );
         assert_eq!(oom.space.as_deref(), Some("vmem"));
+        // A kernel whose blocks are too large, as libtpu says it in three lines or in one.
+        let text = "RESOURCE_EXHAUSTED: E1001: CompileTimeScopedVmemOom:\nRan out of memory in memory space vmem while allocating on stack for \
+            %block.1 = f32[8192,1024]{1,0:T(8,128)} custom-call(%x.1, %y.1), custom_call_target=\"tpu_custom_call\", metadata={op_name=\"jit(f)/block/pallas_call\" \
+            stack_frame_id=2}. Scoped allocation with size 24.00M and limit 16.00M exceeded scoped vmem limit by 8.00M. It should not be possible to run out \
+            of scoped vmem - \nSee https://openxla.org/xla/errors/error_1001 for more details.";
+        for text in [text.to_owned(), text.replace('\n', " ")] {
+            let (oom, _) = out_of_memory(&text);
+            assert_eq!((oom.form, oom.space.as_deref()), (Form::Scoped, Some("vmem")), "{text}");
+            assert_eq!(
+                (oom.requested.map(|s| s.bytes), oom.limit.map(|s| s.bytes)),
+                (Some(24 << 20), Some(16 << 20)),
+                "{text}"
+            );
+            let kernel = &oom.buffers[0];
+            assert_eq!(
+                (kernel.label.as_deref(), kernel.op_name.as_deref()),
+                (Some("%block.1"), Some("jit(f)/block/pallas_call"))
+            );
+        }
     }
 }
