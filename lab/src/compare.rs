@@ -5,7 +5,7 @@ use crate::rows::space_name;
 use crate::talk::{ALL_MEMORY, About, Compared, Section, SharedSpace, Source, SpaceCurve, Spans, Words};
 use crate::text::cut;
 use assigner::words::{both, bytes, difference, grouped};
-use questions::{By, Comparison, Peak, Role, Shift, Study, compare};
+use questions::{By, Comparison, Peak, PeaksOf, Shift, Study, compare};
 use std::collections::BTreeSet;
 
 /// Most lines of a table.
@@ -60,12 +60,23 @@ pub(crate) fn compared(
     };
     let mut sections = vec![Section { words: sums(&c, is_same, (source, other_source)), about: Vec::new() }];
     if !c.at_peak.is_empty() {
-        sections.push(of_shifts(
+        let mut section = of_shifts(
             "What makes the difference at the peaks",
             "At the two peaks",
             (left, right),
             &c.at_peak,
-        ));
+        );
+        if let PeaksOf::Everything { steps: (here, there) } = c.peaks_of {
+            section.words.lines.insert(
+                0,
+                format!(
+                    "Of all memory, where most of it is in use: step {} here, step {} there.",
+                    grouped(u64::from(here)),
+                    grouped(u64::from(there))
+                ),
+            );
+        }
+        sections.push(section);
     }
     sections.extend(values(left, right, &c));
     let mut other = map(right, right_peak, other_source);
@@ -100,7 +111,7 @@ pub(crate) fn compared(
         left: everything(left),
         right: SpaceCurve { color: ALL_MEMORY, ..other.everything.clone() },
     });
-    let first = opposite(&c).map(|_| ALL_MEMORY);
+    let first = c.opposite().map(|_| ALL_MEMORY);
     // Tables of tuples are no values that a program computes.
     let begins = |m: &questions::Match| {
         let (l, r) = (&left.rows[m.left], &right.rows[m.right]);
@@ -193,15 +204,6 @@ fn more(of: usize) -> Vec<String> {
     vec![format!("The first {} of {}.", grouped(MOST as u64), grouped(of as u64))]
 }
 
-/// All allocations and the temporaries of both sides, where one sum grows and the other one falls.
-fn opposite(c: &Comparison) -> Option<[(u64, u64); 2]> {
-    let temp = |p: &Peak| p.owner(Role::Temp).map_or(0, |o| o.bytes);
-    let (l, r) = (&c.peaks.0, &c.peaks.1);
-    let (total, temps) = ((l.total, r.total), (temp(l), temp(r)));
-    let is_opposite = total.0 < total.1 && temps.0 > temps.1 || total.0 > total.1 && temps.0 < temps.1;
-    is_opposite.then_some([total, temps])
-}
-
 /// The sums, and how much is matched.
 fn sums(c: &Comparison, is_same: bool, (here, there): (Source, Source)) -> Words {
     let (l, r) = (&c.peaks.0, &c.peaks.1);
@@ -221,7 +223,7 @@ fn sums(c: &Comparison, is_same: bool, (here, there): (Source, Source)) -> Words
         }
     }
     let mut lines = vec![format!("This one is {}, the other is {}.", whose(here), whose(there))];
-    if let Some([total, temps]) = opposite(c) {
+    if let Some([total, temps]) = c.opposite() {
         lines.insert(
             0,
             format!(
@@ -249,7 +251,7 @@ fn sums(c: &Comparison, is_same: bool, (here, there): (Source, Source)) -> Words
     }
     if let Some(((n, a), (m, b))) = c.copies.filter(|(a, b)| a.0 > 0 || b.0 > 0) {
         lines.push(format!(
-            "{n} copies write {} here, {m} copies {} there: {}.",
+            "Copies here: {n}, which write {}; copies there: {m}, which write {}: {}.",
             both(a),
             both(b),
             difference(a, b)

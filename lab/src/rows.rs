@@ -227,8 +227,13 @@ fn bucket_line(study: &Study, bucket: &Bucket, cumulative: u64) -> RowLine {
         out.name = cut(&bucket.key);
         out.opcode = same(&|r| r.origin.opcode.clone());
         out.shape = same(&|r| r.shape.clone());
-        out.op = same(&|r| without_numbers(&r.origin.op_name));
-        out.line = same(&|r| r.origin.source_words());
+        // Where they differ, what they have in common.
+        let all: Vec<&Row> = rows().collect();
+        out.op = match same(&|r| without_numbers(&r.origin.op_name)) {
+            op if op.is_empty() => cut(&questions::common_scope(&all)),
+            op => op,
+        };
+        out.line = cut(&questions::common_lines(&all));
         out.pass = same(&|r| r.origin.phase.name().to_owned());
         out.place = None;
         let kind: Kind = study.slab(&study.rows[bucket.rows[0] as usize]).role.into();

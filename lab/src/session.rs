@@ -1096,7 +1096,7 @@ fn out_of_memory(file: &str, e: &opening::OutOfMemory) -> OutOfMemory {
 
 fn log_words(file: &str, log: &opening::VerboseLog) -> Words {
     let mut lines = vec![format!(
-        "{} assignments; a buffer was tried in an allocation {} times and went in {} times; {} values were put off to the heap.",
+        "Assignments: {}; a buffer was tried in an allocation so many times: {}, and went in so many: {}; values that were put off to the heap: {}.",
         log.runs,
         grouped(log.tried),
         grouped(log.accepted),

@@ -78,14 +78,12 @@ fn copies(study: &Study) -> Told {
     if all.is_empty() {
         return (vec!["There is no copy of an array in this module.".to_owned()], Vec::new());
     }
-    let moved = all.iter().fold(0u64, |sum, c| sum.saturating_add(c.written()));
+    let moved = questions::written(study, &all);
     let mut lines = vec![match all.len() {
-        1 => format!("1 copy writes {} in one run, as far as the loops' counts are known.", both(moved)),
-        n => format!(
-            "{} copies write {} in one run, as far as the loops' counts are known.",
-            grouped(n as u64),
-            both(moved)
-        ),
+        1 => format!("1 copy writes {} in one run{}.", both(moved.bytes), moved.caveat()),
+        n => {
+            format!("{} copies write {} in one run{}.", grouped(n as u64), both(moved.bytes), moved.caveat())
+        }
     }];
     let (causes, unknown) = questions::causes(study, &all);
     if let Some(why) = unknown {

@@ -59,7 +59,13 @@ pub fn both(n: u64) -> String {
     if n < 1024 { bytes(n) } else { format!("{} ({})", bytes(n), binary(n)) }
 }
 
-/// From one size to another: `+1,148 B (+4.6 %)`, `−64 B (−0.2 %)`, `±0 B`.
+/// `1 copy`, `2,048 copies`.
+#[must_use]
+pub fn count(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(n), if n == 1 { one } else { many })
+}
+
+/// From one size to another: `+1,148 B (+4.6 %)`, `−64 B (−0.2 %)`, `±0 B`, and from ten times as much on `+40,956 B (×40)`.
 #[must_use]
 pub fn difference(before: u64, after: u64) -> String {
     if before == after {
@@ -69,6 +75,10 @@ pub fn difference(before: u64, after: u64) -> String {
     let by = after.abs_diff(before);
     if before == 0 {
         return format!("{sign}{}", bytes(by));
+    }
+    // Beyond ten times as much, how many times says more.
+    if after / before >= 10 {
+        return format!("{sign}{} (×{})", bytes(by), grouped(after / before));
     }
     let tenths = (u128::from(by) * 1000 + u128::from(before) / 2) / u128::from(before);
     if tenths == 0 {

@@ -2,6 +2,7 @@
 
 use crate::{Failure, files};
 use analysis::{Backend, Facts, Generation, Orders, Target};
+use assigner::words::count;
 use assigner::{Assignment, Decisions, Options};
 use clap::Args;
 use flate2::read::MultiGzDecoder;
@@ -248,6 +249,18 @@ impl ModuleArguments {
         self.no_schedule
     }
 
+    /// Does the module have a schedule? What is wrong with it is said by whoever reads it to work on it.
+    pub(crate) fn has_schedule(&self) -> Result<bool, Failure> {
+        let bytes = self.input()?.bytes;
+        let read = if is_proto(&bytes) { hlo::read_proto(&bytes) } else { hlo::read_bytes(&bytes) };
+        Ok(read.module.is_some_and(|m| m.is_scheduled))
+    }
+
+    /// Is copy insertion to be run first?
+    pub(crate) fn inserts_copies(&self) -> bool {
+        self.insert_copies
+    }
+
     /// Is it a folder or an archive rather than one file?
     pub(crate) fn is_folder(&self) -> Result<bool, Failure> {
         if let Some(bytes) = self.stream()? {
@@ -467,9 +480,9 @@ impl ModuleArguments {
             }
             if loaded.remarks.len() > MOST_REMARKS {
                 crate::tell(&format!(
-                    "{}: and {} remarks more, which `inspect` lists",
+                    "{}: and {} more, which `inspect` lists",
                     self.module.display(),
-                    loaded.remarks.len() - MOST_REMARKS
+                    count((loaded.remarks.len() - MOST_REMARKS) as u64, "remark", "remarks")
                 ));
             }
             for f in &loaded.findings {
@@ -596,9 +609,13 @@ impl ModuleArguments {
     pub(crate) fn program_from(&self, input: &Input) -> Result<Program, Failure> {
         let Unanalysed { mut module, mut orders, target } = self.unanalysed_of(input, Orders::guess)?;
         if self.insert_copies {
-            let with_copies =
-                copy_insertion::insert_copies(&module, &orders, &target, copy_insertion::Options::default())
-                    .map_err(|e| self.failure(&module, e.instruction(), &e.describe(&module)))?;
+            let with_copies = copy_insertion::insert_copies(
+                &module,
+                &orders,
+                &target,
+                copy_insertion::Options::of(&target),
+            )
+            .map_err(|e| self.failure(&module, e.instruction(), &e.describe(&module)))?;
             // Printed and read again, every instruction has its own line.
             let text = hlo::print(&with_copies.module);
             module = hlo::read_owned(text).complete().map_err(|d| Failure(in_words(&self.module, &d)))?;

@@ -41,7 +41,7 @@ enum Command {
     Decisions(commands::decisions::Arguments),
     /// Proves an assignment right, or names the first value it loses
     Check(commands::check::Arguments),
-    /// Adds the copies that a module needs, and says why it needs them
+    /// Says why each copy is there, what it costs and what would let it go; or adds those that a module needs
     Copies(commands::copies::Arguments),
     /// Compares two assignments: dumps, or modules, which are assigned first
     Diff(commands::diff::Arguments),

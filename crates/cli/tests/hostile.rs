@@ -214,7 +214,7 @@ fn numbers_without_sense() {
     refused(&["collective", &module], "m.txt:1:1: no JSON (expected value), expected a scenario");
     refused(&["memory-space", "--replay", &module], "m.txt:1:1: no JSON");
     let none = run(&["advise", &module, "--trials", "0"]);
-    assert!(none.text.contains("Tried 0;"), "{}", none.text);
+    assert!(none.text.contains("Tried 0 changes;"), "{}", none.text);
 }
 
 /// Each is refused where it is wrong, and says what is expected; none makes the command panic, which is another exit status.

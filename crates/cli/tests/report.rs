@@ -227,7 +227,7 @@ fn what_cannot_be_read_shows_in_the_status() {
     place.write("good/m.txt", MODULE);
     std::fs::write(place.0.join("cut.gz"), [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xf3]).expect("a file");
     for (arguments, says) in [
-        ("inspect cut.txt", "1 of 1 modules cannot be read"),
+        ("inspect cut.txt", "1 of 1 module cannot be read"),
         ("peak cut.gz", "cut.gz: damaged behind the first 0 bytes"),
         ("inspect cut.gz", "cut.gz: is damaged"),
         ("inspect m.txt cut.gz", "1 file was not taken whole, expected none:\n  "),

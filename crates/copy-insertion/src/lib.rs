@@ -71,7 +71,7 @@ pub use story::{
 };
 pub use suggest::{Change, Suggestion, changed, suggest, suggest_within};
 
-use analysis::{AnalysisError, Orders, Target};
+use analysis::{AnalysisError, Backend, Orders, Target};
 use draft::Draft;
 use hlo::{ComputationId, InstructionId, Module, Opcode, Shape};
 use rustc_hash::FxHashMap;
@@ -111,6 +111,19 @@ pub struct Options {
     /// Leave what nobody reads where it is. XLA's pass clears it away (11.4), which a module that is past its later passes
     /// may not want: transfers ahead of the next program are read by none.
     pub keep_unread: bool,
+}
+
+impl Options {
+    /// As the target's own compiler runs it: libtpu asks region analysis, as what copies its modules have shows; XLA:CPU and XLA:GPU
+    /// do not.
+    #[must_use]
+    pub fn of(target: &Target) -> Self {
+        let region_analysis = match target.backend {
+            Backend::Tpu => RegionAnalysis::Always,
+            Backend::Cpu | Backend::Gpu => RegionAnalysis::Never,
+        };
+        Self { region_analysis, ..Self::default() }
+    }
 }
 
 /// Why the pass cannot run.

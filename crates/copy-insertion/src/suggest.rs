@@ -2,7 +2,7 @@
 
 use crate::story::{Clash, CopyStory, Fate, Late, Place, Refusal, Rule, Until};
 use crate::{Options, Outcome, RegionAnalysis, insert_copies};
-use analysis::{Orders, Target};
+use analysis::{Backend, Orders, Target};
 use hlo::{Alias, AliasKind, ComputationId, InstructionId, Module, Opcode, Shape, ShapeIndex};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -62,7 +62,7 @@ pub struct Suggestion {
 const MOST_TRIALS: usize = 256;
 /// At most so many outputs are tried for one parameter.
 const MOST_OUTPUTS: usize = 4;
-/// No more suggestions than this for one copy.
+/// No more suggestions than this for one copy, besides region analysis.
 const MOST_SUGGESTIONS: usize = 3;
 
 /// For each copy of `outcome` that stayed, in order, what would let it go. `module`, `orders` and the rest are what the
@@ -105,7 +105,7 @@ pub fn suggest_within(
         most: most_trials,
         before: Stayed::of(outcome),
     };
-    if options.region_analysis == RegionAnalysis::Never && !tries.before.keys.is_empty() {
+    if tries.can_analyse_regions() && !tries.before.keys.is_empty() {
         tries.run(&[Change::AnalyseRegions]);
     }
     let mut out = vec![Vec::new(); outcome.copies.len()];
@@ -116,8 +116,9 @@ pub fn suggest_within(
         let story = &outcome.copies[i];
         let key = key(&outcome.history, story);
         for changes in tries.candidates(outcome, story) {
-            if out[i].len() >= MOST_SUGGESTIONS {
-                break;
+            // Region analysis has been tried already, and may let more copies go than anything else.
+            if out[i].len() >= MOST_SUGGESTIONS && changes != [Change::AnalyseRegions] {
+                continue;
             }
             // What needs more than something that helps already is no news.
             let covered = out[i].iter().any(|s: &Suggestion| s.changes.iter().all(|c| changes.contains(c)));
@@ -136,6 +137,7 @@ pub fn suggest_within(
                 });
             }
         }
+        out[i].sort_by_key(|s| s.bytes[1]);
     }
     out
 }
@@ -191,6 +193,11 @@ struct Trials<'a> {
 }
 
 impl Trials<'_> {
+    /// Is region analysis something that can be turned on? Only XLA:CPU has a flag for it.
+    fn can_analyse_regions(&self) -> bool {
+        self.options.region_analysis == RegionAnalysis::Never && self.target.backend == Backend::Cpu
+    }
+
     fn is_given(&self, id: InstructionId) -> bool {
         id.index() < self.module.instructions.len()
     }
@@ -239,7 +246,7 @@ impl Trials<'_> {
                 out.extend(alone.iter().map(|changes| [&changes[..], std::slice::from_ref(&d)].concat()));
             }
         }
-        if self.options.region_analysis == RegionAnalysis::Never {
+        if self.can_analyse_regions() {
             out.push(vec![Change::AnalyseRegions]);
         }
         for changes in &mut out {

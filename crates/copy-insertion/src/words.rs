@@ -144,15 +144,32 @@ pub fn change(module: &Module, change: &Change) -> String {
 /// All changes of a suggestion, and what they are worth.
 #[must_use]
 pub fn suggestion(module: &Module, s: &Suggestion) -> String {
-    let changes: Vec<String> = s.changes.iter().map(|c| change(module, c)).collect();
     format!(
         "{}: {} {} instead of {}, {} B less",
-        changes.join(", and "),
+        changes(module, s),
         s.copies[1],
         if s.copies[1] == 1 { "copy" } else { "copies" },
         s.copies[0],
         grouped(s.bytes[0].saturating_sub(s.bytes[1]))
     )
+}
+
+/// The same for a module that has another number of copies by now than the pass makes.
+#[must_use]
+pub fn suggestion_of_the_pass(module: &Module, s: &Suggestion) -> String {
+    format!(
+        "{}: copy insertion then makes {} {} in place of the {} that it makes now, {} B less",
+        changes(module, s),
+        s.copies[1],
+        if s.copies[1] == 1 { "copy" } else { "copies" },
+        s.copies[0],
+        grouped(s.bytes[0].saturating_sub(s.bytes[1]))
+    )
+}
+
+fn changes(module: &Module, s: &Suggestion) -> String {
+    let changes: Vec<String> = s.changes.iter().map(|c| change(module, c)).collect();
+    changes.join(", and ")
 }
 
 /// A number with its thousands apart: `25,028`.
@@ -173,10 +190,10 @@ fn grouped(n: u64) -> String {
 pub fn story(history: &Module, story: &CopyStory) -> String {
     let copy = history.instruction(story.copy);
     let mut out = format!(
-        "{}: {}, {} bytes, in {}\n",
+        "{}: {}, {} B, in {}\n",
         history.name_of(story.copy),
         history.shapes.short(copy.shape),
-        story.bytes,
+        grouped(story.bytes),
         history.computation_name(copy.computation)
     );
     _ = writeln!(out, "  Copies {}.", story.of.label(history));

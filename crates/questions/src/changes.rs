@@ -15,7 +15,8 @@ use dumps::read::{
     AllocationRecord, BufferAssignmentFile, PlacedRecord, ShortValue, Size as Bytes, ValueName,
 };
 use hlo::{Alias, AliasKind, ComputationId, InstructionId, Module, Opcode, Shape, ShapeIndex};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
 
 /// One change of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,8 +30,19 @@ pub enum Change {
         /// Where in the result.
         output: ShapeIndex,
     },
+    /// The same, and the copies that the program then needs are put in.
+    DonateAndCopy {
+        /// The parameter's number.
+        parameter: u32,
+        /// Where in it.
+        index: ShapeIndex,
+        /// Where in the result.
+        output: ShapeIndex,
+    },
     /// All arguments that fit outputs are donated.
     DonateAll(Vec<(u32, ShapeIndex, ShapeIndex)>),
+    /// Of all arguments that fit outputs those by which, each by itself, nothing is lost.
+    DonateSound(Vec<(u32, ShapeIndex, ShapeIndex)>),
     /// An output is not returned.
     DropOutput {
         /// Where in the result: an element of its tuple.
@@ -66,6 +78,17 @@ pub struct Advice {
     pub saves: u64,
 }
 
+/// A donation that was tried and by which a value would be lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsound {
+    /// The donation.
+    pub change: Change,
+    /// Bytes of the argument.
+    pub bytes: u64,
+    /// Which one it is, and what would be lost: a sentence or two.
+    pub words: String,
+}
+
 /// How much work to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
@@ -90,6 +113,8 @@ pub struct Advised {
     pub tried: usize,
     /// How many of those would have spoilt the program: without a copy, a value would be lost.
     pub spoilt: usize,
+    /// Of those the donations, the most bytes first.
+    pub unsound: Vec<Unsound>,
     /// How many were left untried for want of effort.
     pub untried: usize,
     /// Set if the program as it is could not be proved right, so that no change could be, either; then nothing was tried.
@@ -102,7 +127,15 @@ impl Advised {
     /// What a promised saving leaves out, if donations are among the changes.
     #[must_use]
     pub fn caveat(&self) -> Option<&'static str> {
-        let is_donation = |a: &Advice| matches!(a.change, Change::Donate { .. } | Change::DonateAll(_));
+        let is_donation = |a: &Advice| {
+            matches!(
+                a.change,
+                Change::Donate { .. }
+                    | Change::DonateAndCopy { .. }
+                    | Change::DonateAll(_)
+                    | Change::DonateSound(_)
+            )
+        };
         self.advice.iter().any(is_donation).then_some(
             "The program is taken as it was compiled: a compiler that is told of a donation may fuse, order and copy otherwise, and then less or more is saved.",
         )
@@ -130,6 +163,10 @@ pub struct Advisor {
     done: usize,
     /// Copies that can be left out without anything else.
     dropped: HashSet<InstructionId>,
+    /// Donations by which nothing is lost, each by itself, where all of them together lose something.
+    sound: Option<Vec<(u32, ShapeIndex, ShapeIndex)>>,
+    /// What the program takes if copy insertion runs on it as it is, or as it is if the pass cannot; once it is known.
+    with_copies: Option<Size>,
     out: Advised,
 }
 
@@ -142,6 +179,8 @@ impl Advisor {
             candidates: Vec::new(),
             done: 0,
             dropped: HashSet::new(),
+            sound: None,
+            with_copies: None,
             out: Advised::default(),
         };
         let Some(program) = &study.program else { return search };
@@ -171,18 +210,50 @@ impl Advisor {
 
     /// Tries the next one, of the same study.
     pub fn step(&mut self, study: &Study) {
-        let (Some(program), Some((trial, before))) = (&study.program, &self.trial) else { return };
         let Some(change) = self.candidates.get(self.done).cloned() else { return };
         self.done += 1;
+        self.try_change(study, change);
+        if self.done == self.candidates.len()
+            && let Some(sound) = self.sound.take().filter(|s| s.len() > 1)
+        {
+            self.candidates.push(Change::DonateSound(sound));
+        }
+    }
+
+    fn try_change(&mut self, study: &Study, change: Change) {
+        let (Some(program), Some((trial, before))) = (&study.program, &self.trial) else { return };
         if matches!(&change, Change::DropCopyAndRead { copy, .. } if self.dropped.contains(copy)) {
             return;
         }
         let Some(changed) = apply(program, &change) else { return };
         self.out.tried += 1;
-        let Some(after) = trial.run(&changed) else {
-            self.out.spoilt += 1;
-            return;
+        let after = match trial.run(&changed) {
+            Ok(after) => after,
+            Err(why) => {
+                self.out.spoilt += 1;
+                match &change {
+                    Change::DonateAll(_) => self.sound = Some(Vec::new()),
+                    Change::Donate { parameter, index, output } => {
+                        self.out.unsound.extend(unsound(study, &change, &why));
+                        let (parameter, index, output) = (*parameter, index.clone(), output.clone());
+                        // Next, so that it is worth as much effort as what it is made of.
+                        self.candidates.insert(self.done, Change::DonateAndCopy { parameter, index, output });
+                    }
+                    _ => {}
+                }
+                return;
+            }
         };
+        if let (Change::Donate { parameter, index, output }, Some(sound)) = (&change, &mut self.sound) {
+            sound.push((*parameter, index.clone(), output.clone()));
+        }
+        // Copy insertion may find some of the module's own copies needless: that is not the donation's doing.
+        let mut before = *before;
+        if let Change::DonateAndCopy { .. } = change {
+            let alone =
+                *self.with_copies.get_or_insert_with(|| trial.with_copies(&program.module).unwrap_or(before));
+            before.total = before.total.min(alone.total);
+        }
         // A ten-thousandth of the whole is no help.
         let saves = before.total.saturating_sub(after.total);
         if saves == 0 || saves.saturating_mul(10_000) < before.total {
@@ -192,7 +263,7 @@ impl Advisor {
             self.dropped.insert(copy);
         }
         self.out.advice.push(Advice {
-            words: words(program, &change, *before, after),
+            words: words(program, &change, before, after),
             change,
             total: (before.total, after.total),
             temp: (before.temp, after.temp),
@@ -213,15 +284,36 @@ fn rank(mut out: Advised) -> Advised {
         let parts = |a: &Advice| if let Change::Later(ids) = &a.change { ids.len() } else { 1 };
         b.saves.cmp(&a.saves).then_with(|| parts(a).cmp(&parts(b))).then_with(|| a.words.cmp(&b.words))
     });
+    out.unsound.sort_by_key(|u| std::cmp::Reverse(u.bytes));
     // Of single donations beside that of all the best is enough.
-    let of_all = |a: &Advice| matches!(a.change, Change::DonateAll(_));
+    let of_all = |a: &Advice| matches!(a.change, Change::DonateAll(_) | Change::DonateSound(_));
     if let Some(all) = out.advice.iter().find(|a| of_all(a)).map(|a| a.saves) {
         let mut told = false;
         out.advice.retain(|a| {
-            let is_part = matches!(a.change, Change::Donate { .. }) && a.saves <= all;
+            let is_part =
+                matches!(a.change, Change::Donate { .. } | Change::DonateAndCopy { .. }) && a.saves <= all;
             !(is_part && std::mem::replace(&mut told, true))
         });
     }
+    // Any one of several moves that save the very same: the first of them tells of the others.
+    let is_single = |a: &Advice| matches!(&a.change, Change::Later(ids) if ids.len() == 1);
+    let mut alike: HashMap<(u64, u64), usize> = HashMap::new();
+    for a in out.advice.iter().filter(|a| is_single(a)) {
+        *alike.entry((a.total.1, a.temp.1)).or_default() += 1;
+    }
+    let mut told: HashSet<(u64, u64)> = HashSet::new();
+    out.advice.retain_mut(|a| {
+        let key = (a.total.1, a.temp.1);
+        let count = alike.get(&key).copied().unwrap_or(0);
+        if !is_single(a) || count < 3 {
+            return true;
+        }
+        let is_first = told.insert(key);
+        if is_first {
+            _ = write!(a.words, " Any one of {} other values moved so saves the same.", count - 1);
+        }
+        is_first
+    });
     // What is part of a better change, or more than one that is as good, is no news.
     let mut told: Vec<Vec<InstructionId>> = Vec::new();
     out.advice.retain(|a| {
@@ -247,16 +339,17 @@ struct Trial {
     target: Target,
     /// What memory space assignment placed, where XLA's own assignment tells it.
     placed: Option<BufferAssignmentFile>,
-    /// How many values the program loses as it is; changes may not make it more.
-    forced: usize,
+    /// The values that the program loses as it is, in words; changes may not make it more.
+    forced: Vec<String>,
 }
 
 impl Trial {
     /// `None` if the program as it is cannot be proved right: then no change can be, either.
     fn new(program: &Program, study: &Study) -> Option<Self> {
-        let mut out = Self { target: program.facts.target.clone(), placed: placed(study), forced: 0 };
+        let mut out =
+            Self { target: program.facts.target.clone(), placed: placed(study), forced: Vec::new() };
         let (facts, assignment) = out.assigned(&program.module)?;
-        out.forced = check(&program.module, &facts, &assignment)?;
+        out.forced = check(&program.module, &facts, &assignment).ok()?;
         Some(out)
     }
 
@@ -276,12 +369,44 @@ impl Trial {
         Some(size(&assignment))
     }
 
-    /// The size of a changed program; `None` if it is no longer right.
-    fn run(&self, module: &Module) -> Option<Size> {
-        let (facts, assignment) = self.assigned(module)?;
+    /// The size of a changed program; in a clause what is lost if it is no longer right.
+    fn run(&self, module: &Module) -> Result<Size, String> {
+        let (facts, assignment) =
+            self.assigned(module).ok_or_else(|| "the program so changed cannot be analysed".to_owned())?;
         let forced = check(module, &facts, &assignment)?;
-        (forced <= self.forced && !returns_read_only(module, &facts)).then(|| size(&assignment))
+        if forced.len() > self.forced.len() {
+            let new = forced.into_iter().find(|v| !self.forced.contains(v));
+            return Err(new.unwrap_or_else(|| "another copy is needed".to_owned()));
+        }
+        if returns_read_only(module, &facts) {
+            return Err("a part of the result would be an argument or a constant itself".to_owned());
+        }
+        Ok(size(&assignment))
     }
+
+    /// The size of a program with the copies that it needs; `None` if that cannot be found out.
+    fn with_copies(&self, module: &Module) -> Option<Size> {
+        self.run(&copied(module, &self.target)?).ok()
+    }
+}
+
+/// A program with the copies that it needs, as it is read.
+fn copied(module: &Module, target: &Target) -> Option<Module> {
+    let (with, _) = crate::edit::with_copies(module, target).ok()?;
+    hlo::read_owned(hlo::print(&with)).complete().ok()
+}
+
+/// A donation that loses a value, in words.
+fn unsound(study: &Study, change: &Change, why: &str) -> Option<Unsound> {
+    let Change::Donate { parameter, index, output } = change else { return None };
+    let table = donation(study)?;
+    let argument = table.arguments.into_iter().find(|a| a.parameter == *parameter && a.index == *index)?;
+    let part = if index.is_root() { String::new() } else { index.to_string() };
+    let words = format!(
+        "Argument {parameter}{part} ({}) cannot be donated to output {output} as the program stands: {why}.",
+        argument.name
+    );
+    Some(Unsound { change: change.clone(), bytes: argument.bytes, words })
 }
 
 /// What memory space assignment placed, for a changed program: what the change has taken away needs no place.
@@ -351,13 +476,13 @@ fn size(assignment: &Assignment) -> Size {
     Size { total: sum(false), temp: sum(true) }
 }
 
-/// How many values the program itself loses; `None` if the assignment loses one, or if that could not be found out.
-fn check(module: &Module, facts: &Facts, assignment: &Assignment) -> Option<usize> {
-    let report = report(module, facts, assignment).ok()?;
+/// The values that the program itself loses, in words; an error if the assignment loses one, or if that could not be found
+/// out.
+fn check(module: &Module, facts: &Facts, assignment: &Assignment) -> Result<Vec<String>, String> {
+    let report = report(module, facts, assignment)?;
     match report.verdict {
-        Verdict::Right(_) | Verdict::NotFullyExplored(_) => Some(report.forced.len()),
-        Verdict::Wrong(v) if is_known(&v) => Some(report.forced.len()),
-        Verdict::Wrong(_) => None,
+        Verdict::Wrong(v) if !is_known(&v) => Err(v.to_string()),
+        _ => Ok(report.forced.iter().map(ToString::to_string).collect()),
     }
 }
 
@@ -510,7 +635,11 @@ pub fn apply(program: &Program, change: &Change) -> Option<Module> {
     let mut module = program.module.clone();
     match change {
         Change::Donate { parameter, index, output } => donate(&mut module, *parameter, index, output),
-        Change::DonateAll(all) => {
+        Change::DonateAndCopy { parameter, index, output } => {
+            donate(&mut module, *parameter, index, output);
+            module = copied(&module, &program.facts.target)?;
+        }
+        Change::DonateAll(all) | Change::DonateSound(all) => {
             for (parameter, index, output) in all {
                 donate(&mut module, *parameter, index, output);
             }
@@ -543,7 +672,12 @@ pub fn as_edits(program: &Program, change: &Change) -> Vec<Edit> {
     };
     match change {
         Change::Donate { parameter, index, output } => vec![donate(*parameter, index, output)],
-        Change::DonateAll(all) => all.iter().map(|(p, index, output)| donate(*p, index, output)).collect(),
+        Change::DonateAndCopy { parameter, index, output } => {
+            vec![donate(*parameter, index, output), Edit::InsertCopies]
+        }
+        Change::DonateAll(all) | Change::DonateSound(all) => {
+            all.iter().map(|(p, index, output)| donate(*p, index, output)).collect()
+        }
         Change::DropOutput { output } => vec![Edit::DropOutput { output: *output }],
         Change::Later(ids) => vec![Edit::Later { names: ids.iter().map(name).collect() }],
         Change::Sooner(id) => vec![Edit::Sooner { name: name(id) }],
@@ -745,7 +879,16 @@ fn words(program: &Program, change: &Change, before: Size, after: Size) -> Strin
             let index = if index.is_root() { String::new() } else { index.to_string() };
             format!("Donate argument {parameter}{index} to output {output}")
         }
+        Change::DonateAndCopy { parameter, index, output } => {
+            let index = if index.is_root() { String::new() } else { index.to_string() };
+            format!(
+                "Donate argument {parameter}{index} to output {output}, with the copies that the program then needs"
+            )
+        }
         Change::DonateAll(all) => format!("Donate all {} arguments that fit outputs", all.len()),
+        Change::DonateSound(all) => {
+            format!("Donate {} arguments that fit outputs, by none of which a value is lost", all.len())
+        }
         Change::DropOutput { output } => {
             format!("Do not return output {{{output}}}, which is a plain copy of an argument")
         }

@@ -1,10 +1,11 @@
 //! Two assignments of programs that are nearly the same: values matched by name where that holds, else by shape, operation
 //! and scope, since names change from build to build.
 
-use crate::copies::copies;
+use crate::copies::{Copy, copies, written};
 use crate::donation::{State, donation};
+use crate::notes::short;
 use crate::origin::without_numbers;
-use crate::peak::{Peak, Slot, groups, peak};
+use crate::peak::{Peak, Slot, fullest_step, groups, peak};
 use crate::study::{Role, Row, Study};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -44,6 +45,19 @@ pub struct Shift {
     pub rows: (Vec<usize>, Vec<usize>),
 }
 
+/// Of which memory the peaks are that are taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeaksOf {
+    /// The temporaries of each memory space.
+    Temporaries,
+    /// All memory, at the step of each side at which most of it is in use: where one of the sums grows and the other falls,
+    /// temporaries of one side stand in arguments or outputs on the other.
+    Everything {
+        /// The step, left and right.
+        steps: (u32, u32),
+    },
+}
+
 /// Two assignments side by side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
@@ -61,8 +75,10 @@ pub struct Comparison {
     pub vanished: Vec<usize>,
     /// Rows that only the right side has, the largest first.
     pub appeared: Vec<usize>,
-    /// What is alive at the two peaks of the temporaries, by group, the largest difference first; equal ones are left out.
+    /// What is alive at the two peaks, by group, the largest difference first; equal ones are left out.
     pub at_peak: Vec<Shift>,
+    /// Which peaks those are.
+    pub peaks_of: PeaksOf,
     /// Copies and the bytes that they write, left and right, each with its loops.
     pub copies: Option<((usize, u64), (usize, u64))>,
     /// Copies by what they copy, that only one side has: name and bytes.
@@ -76,6 +92,12 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// All allocations and the temporaries of both sides, where one sum grows and the other one falls: bytes, left and right.
+    #[must_use]
+    pub fn opposite(&self) -> Option<[(u64, u64); 2]> {
+        opposite(&self.peaks)
+    }
+
     /// Does nothing differ? Which values share a piece of memory is seen only where the text is there, so what is taken counts,
     /// and not by whom.
     #[must_use]
@@ -128,8 +150,9 @@ pub fn compare(left: &Study, right: &Study) -> Comparison {
         right_matched[m.right] = true;
     }
     let peaks = (peak(left), peak(right));
-    let at_peak = at_peaks(left, right, &peaks);
+    let (at_peak, peaks_of) = at_peaks(left, right, &peaks);
     let mut out = Comparison {
+        peaks_of,
         vanished: rest(left, &|i| left_matched[i]),
         appeared: rest(right, &|i| right_matched[i]),
         peaks,
@@ -153,28 +176,13 @@ type Key = [String; 4];
 
 /// Shape, operation, scope and source of a value.
 fn key(row: &Row) -> Key {
-    let shape = without_layout(&row.shape);
+    let shape = short(&row.shape);
     [
         shape,
         row.origin.operation().to_owned(),
         inner_scope(row.origin.scope()).to_owned(),
         row.origin.source_words(),
     ]
-}
-
-/// A shape without its layouts, of a tuple those of its parts: `(f32[64]{0}, s32[])` becomes `(f32[64], s32[])`.
-fn without_layout(shape: &str) -> String {
-    let mut depth = 0u32;
-    let mut out = String::with_capacity(shape.len());
-    for c in shape.chars() {
-        match c {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ if depth == 0 => out.push(c),
-            _ => {}
-        }
-    }
-    out
 }
 
 /// A scope without the name of the function that was compiled, which often is what differs.
@@ -283,7 +291,7 @@ fn add_groups(
     is_told: bool,
 ) {
     for g in groups(study, slots) {
-        let shape = without_layout(&g.shape);
+        let shape = short(&g.shape);
         let what = [shape.as_str(), &g.operation, inner_scope(&g.scope)]
             .iter()
             .take(if is_told { 3 } else { 1 })
@@ -314,7 +322,19 @@ fn that_differ(by_what: BTreeMap<String, Shift>) -> Vec<Shift> {
     out
 }
 
-fn at_peaks(left: &Study, right: &Study, peaks: &(Peak, Peak)) -> Vec<Shift> {
+fn opposite((l, r): &(Peak, Peak)) -> Option<[(u64, u64); 2]> {
+    let temp = |p: &Peak| p.owner(Role::Temp).map_or(0, |o| o.bytes);
+    let (total, temps) = ((l.total, r.total), (temp(l), temp(r)));
+    let is_opposite = total.0 < total.1 && temps.0 > temps.1 || total.0 > total.1 && temps.0 < temps.1;
+    is_opposite.then_some([total, temps])
+}
+
+fn at_peaks(left: &Study, right: &Study, peaks: &(Peak, Peak)) -> (Vec<Shift>, PeaksOf) {
+    if opposite(peaks).is_some() {
+        let (l, r) = (fullest_step(left, None), fullest_step(right, None));
+        let steps = (l.step, r.step);
+        return (shifts((left, &l.slots), (right, &r.slots)), PeaksOf::Everything { steps });
+    }
     let mut by_what = BTreeMap::new();
     for (study, peak, is_left) in [(left, &peaks.0, true), (right, &peaks.1, false)] {
         for space in &peak.spaces {
@@ -329,7 +349,7 @@ fn at_peaks(left: &Study, right: &Study, peaks: &(Peak, Peak)) -> Vec<Shift> {
             );
         }
     }
-    that_differ(by_what)
+    (that_differ(by_what), PeaksOf::Temporaries)
 }
 
 /// Steps of both sides at which the same is written: the longest chain of matched values whose order is the same on both
@@ -369,25 +389,24 @@ fn copies_of_both(left: &Study, right: &Study, out: &mut Comparison) {
     if left.program.is_none() || right.program.is_none() {
         return;
     }
-    let list = |study: &Study| -> Vec<(String, String, u64)> {
+    let list = |study: &Study, all: &[Copy]| -> Vec<(String, String, u64)> {
         let Some(program) = &study.program else { return Vec::new() };
-        copies(study)
-            .iter()
+        all.iter()
             .map(|c| {
                 let shape = program.module.shapes.short(program.module.instruction(c.instruction).shape);
                 let of = without_numbers(program.module.name_of(c.of));
-                let written = c.bytes.saturating_mul(c.runs.unwrap_or(1));
                 (
                     format!("{of} {shape} {}", c.kind.words()),
                     program.module.name_of(c.instruction).to_owned(),
-                    written,
+                    c.written(),
                 )
             })
             .collect()
     };
-    let (l, r) = (list(left), list(right));
-    let sum = |all: &[(String, String, u64)]| (all.len(), crate::peak::sum(all.iter().map(|c| c.2)));
-    out.copies = Some((sum(&l), sum(&r)));
+    let (of_left, of_right) = (copies(left), copies(right));
+    let (l, r) = (list(left, &of_left), list(right, &of_right));
+    let sum = |study: &Study, all: &[Copy]| (all.len(), written(study, all).bytes);
+    out.copies = Some((sum(left, &of_left), sum(right, &of_right)));
     let only = |of: &[(String, String, u64)], other: &[(String, String, u64)]| -> Vec<(String, u64)> {
         let mut count: FxHashMap<&str, usize> = FxHashMap::default();
         for (k, ..) in other {
@@ -433,14 +452,11 @@ fn donations_of_both(left: &Study, right: &Study, out: &mut Comparison) {
 
 #[cfg(test)]
 mod tests {
-    use super::without_layout;
+    use crate::notes::short;
 
     #[test]
     fn layouts_leave_shapes() {
-        assert_eq!(
-            without_layout("(f32[64]{0:T(8)}, (s32[], f32[2,4]{1,0}))"),
-            "(f32[64], (s32[], f32[2,4]))"
-        );
-        assert_eq!(without_layout("f32[8]{0"), "f32[8]");
+        assert_eq!(short("(f32[64]{0:T(8)}, (s32[], f32[2,4]{1,0}))"), "(f32[64], (s32[], f32[2,4]))");
+        assert_eq!(short("f32[8]{0"), "f32[8]");
     }
 }

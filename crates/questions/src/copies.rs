@@ -2,6 +2,7 @@
 
 use crate::asked::{collectives_of, wishes, wishes_words};
 use crate::hold::{hold, value_at};
+use crate::loops::trip_count;
 use crate::study::{Program, Study};
 use assigner::words::{both, list};
 use copy_insertion::{
@@ -24,8 +25,10 @@ pub struct Copy {
     pub kind: CopyKind,
     /// Bytes it writes each time.
     pub bytes: u64,
-    /// How often it runs, where loops tell it; `None` where one does not.
+    /// How often it runs, where loops tell it; `None` where one does not. In a branch of a conditional it runs so often at most.
     pub runs: Option<u64>,
+    /// The conditional in whose branch it stands, and the number of the branch; the innermost.
+    pub branch: Option<(InstructionId, u32)>,
     /// Does the copy stand at its source's own address? Then nothing has to be moved.
     pub in_place: bool,
     /// Where the copy stands: an index into [`Study::rows`].
@@ -45,6 +48,8 @@ pub enum CopyKind {
     Retile,
     /// The same data with wider elements: a conversion of an argument.
     Widening,
+    /// The same data with narrower elements: a conversion of an argument.
+    Narrowing,
     /// From one memory space into another.
     Transfer,
 }
@@ -58,50 +63,51 @@ impl CopyKind {
             Self::Relayout => "re-layout",
             Self::Retile => "other tiling, same order",
             Self::Widening => "widened copy",
+            Self::Narrowing => "narrowed copy",
             Self::Transfer => "transfer to another memory space",
         }
     }
 }
 
-/// All copies of arrays, those that write most first. Copies inside fusions are seen; a conversion counts where it widens
-/// an argument. Needs the program.
+/// All copies of arrays, those that write most first. Copies inside fusions are seen, also through transpositions; a conversion
+/// counts where it is of an argument as a whole. Needs the program.
 #[must_use]
 pub fn copies(study: &Study) -> Vec<Copy> {
     let Some(program) = &study.program else { return Vec::new() };
     let Program { module, facts, .. } = program;
-    let runs = runs(program);
+    let (runs, branches) = runs(program);
     let mut out = Vec::new();
     for c in module.computation_ids() {
         if facts.graph.context(c) != analysis::Context::ControlFlow {
             continue;
         }
         for id in &module.computation(c).instructions {
-            let Some((part, source_shape, operand)) = copied(module, *id) else { continue };
-            let shape = module.instruction(*id).shape;
-            let shape = module.shapes.subshapes(shape).get(part as usize).map_or(shape, |s| s.shape);
-            let of = trace(module, operand);
-            let argument =
-                module.parameter_number(of).filter(|_| module.instruction(of).computation == module.entry);
-            let Some(kind) = kind(module, source_shape, shape) else { continue };
-            if kind == CopyKind::Widening && argument.is_none() {
-                continue;
+            for Copied { part, operand, kind } in copied(module, *id) {
+                let shape = module.instruction(*id).shape;
+                let shape = module.shapes.subshapes(shape).get(part as usize).map_or(shape, |s| s.shape);
+                let of = trace(module, operand);
+                let argument = argument(module, of);
+                if matches!(kind, CopyKind::Widening | CopyKind::Narrowing) && argument.is_none() {
+                    continue;
+                }
+                let bytes = facts.target.bytes(&module.shapes, shape);
+                let row = value_at(program, *id, part).and_then(|v| study.row_of(v));
+                let place = |row: usize| (study.rows[row].slab, study.rows[row].offset);
+                let source_row = value_at(program, operand, 0).and_then(|v| study.row_of(v));
+                let in_place = row.zip(source_row).is_some_and(|(a, b)| place(a) == place(b));
+                out.push(Copy {
+                    instruction: *id,
+                    of,
+                    argument,
+                    kind,
+                    bytes,
+                    runs: runs.get(&c).copied().flatten(),
+                    branch: branches.get(&c).copied(),
+                    in_place,
+                    row,
+                    source_row,
+                });
             }
-            let bytes = facts.target.bytes(&module.shapes, shape);
-            let row = value_at(program, *id, part).and_then(|v| study.row_of(v));
-            let place = |row: usize| (study.rows[row].slab, study.rows[row].offset);
-            let source_row = value_at(program, operand, 0).and_then(|v| study.row_of(v));
-            let in_place = row.zip(source_row).is_some_and(|(a, b)| place(a) == place(b));
-            out.push(Copy {
-                instruction: *id,
-                of,
-                argument,
-                kind,
-                bytes,
-                runs: runs.get(&c).copied().flatten(),
-                in_place,
-                row,
-                source_row,
-            });
         }
     }
     out.sort_by_key(|c| (std::cmp::Reverse(c.written()), c.instruction));
@@ -116,44 +122,189 @@ impl Copy {
     }
 }
 
-/// What an instruction copies: the part of its result, the shape it copies from, and the operand.
-fn copied(module: &Module, id: InstructionId) -> Option<(u32, ShapeId, InstructionId)> {
-    let operand = |i: InstructionId| module.operands(i).first().copied();
+/// What all copies write in one run of the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes: of the branches of a conditional those of the one that writes most, of a loop whose count is not known those of
+    /// one round.
+    pub bytes: u64,
+    /// Is there a loop with copies whose count is not known?
+    pub is_uncounted: bool,
+    /// Are there copies in branches, of which one is taken?
+    pub has_branches: bool,
+}
+
+impl Written {
+    /// What a sum that is told has to be read with, behind it; empty if nothing.
+    #[must_use]
+    pub fn caveat(self) -> &'static str {
+        match (self.is_uncounted, self.has_branches) {
+            (false, false) => "",
+            (true, false) => ", loops whose count is not known taken once",
+            (false, true) => ", of branches the one that writes most",
+            (true, true) => {
+                ", loops whose count is not known taken once, of branches the one that writes most"
+            }
+        }
+    }
+}
+
+/// What copies write in one run of the program, each as often as it runs.
+#[must_use]
+pub fn written(study: &Study, copies: &[Copy]) -> Written {
+    let Some(Program { module, facts, .. }) = &study.program else { return Written::default() };
+    let mut own: FxHashMap<hlo::ComputationId, u64> = FxHashMap::default();
+    for c in copies.iter().filter(|c| !c.in_place) {
+        let sum = own.entry(module.instruction(c.instruction).computation).or_default();
+        *sum = sum.saturating_add(c.bytes);
+    }
+    let mut out = Written::default();
+    let mut all: FxHashMap<hlo::ComputationId, u64> = FxHashMap::default();
+    for c in &facts.orders.callee_first {
+        let mut sum = own.get(c).copied().unwrap_or(0);
+        for i in &module.computation(*c).instructions {
+            let inside: Vec<u64> =
+                module.called(*i).iter().map(|c| all.get(c).copied().unwrap_or(0)).collect();
+            if inside.iter().all(|b| *b == 0) {
+                continue;
+            }
+            let once = crate::peak::sum(inside.iter().copied());
+            let bytes = match module.instruction(*i).opcode {
+                Opcode::Conditional => {
+                    out.has_branches = true;
+                    inside.into_iter().max().unwrap_or(0)
+                }
+                Opcode::While => match trip_count(module, *i) {
+                    Some(trips) => once.saturating_mul(trips),
+                    None => {
+                        out.is_uncounted = true;
+                        once
+                    }
+                },
+                _ => once,
+            };
+            sum = sum.saturating_add(bytes);
+        }
+        all.insert(*c, sum);
+    }
+    out.bytes = all.get(&module.entry).copied().unwrap_or(0);
+    out
+}
+
+/// The number of the entry parameter that an instruction is.
+fn argument(module: &Module, id: InstructionId) -> Option<u32> {
+    module.parameter_number(id).filter(|_| module.instruction(id).computation == module.entry)
+}
+
+/// The argument that a part of an instruction's result is, copied, turned round or with other elements, and nothing else.
+pub(crate) fn argument_copied(module: &Module, id: InstructionId, part: u32) -> Option<u32> {
+    let found = copied(module, id).into_iter().find(|c| c.part == part)?;
+    argument(module, trace(module, found.operand))
+}
+
+/// A part of a result that is nothing but a copy.
+struct Copied {
+    part: u32,
+    operand: InstructionId,
+    kind: CopyKind,
+}
+
+/// The parts of an instruction's result that are copies.
+fn copied(module: &Module, id: InstructionId) -> Vec<Copied> {
+    let shape = module.instruction(id).shape;
     match module.instruction(id).opcode {
-        Opcode::Copy | Opcode::Convert => {
-            let o = operand(id)?;
-            module.shapes.is_array(module.instruction(id).shape).then(|| (0, module.instruction(o).shape, o))
+        Opcode::Copy | Opcode::Convert | Opcode::Transpose if module.shapes.is_array(shape) => {
+            let Some(operand) = module.operands(id).first().copied() else { return Vec::new() };
+            step(module, id).map(|kind| Copied { part: 0, operand, kind }).into_iter().collect()
         }
         Opcode::CopyStart => {
-            let o = operand(id)?;
             // `(result, source, context)`
-            let part = module.shapes.find(module.instruction(id).shape, &[0])?;
-            Some((part, module.instruction(o).shape, o))
+            let found = module.operands(id).first().zip(module.shapes.find(shape, &[0]));
+            let found = found.and_then(|(operand, part)| {
+                let result = module.shapes.subshapes(shape).get(part as usize)?.shape;
+                let kind = kind(module, module.instruction(*operand).shape, result)?;
+                Some(Copied { part, operand: *operand, kind })
+            });
+            found.into_iter().collect()
         }
         Opcode::Fusion => {
-            let body = *module.called(id).first()?;
-            let root = module.root(body);
-            let find = |at: InstructionId| -> Option<InstructionId> {
-                if !matches!(module.instruction(at).opcode, Opcode::Copy | Opcode::Convert) {
-                    return None;
-                }
-                let inner = trace(module, operand(at)?);
-                module.parameter_number(inner)?;
-                Some(inner)
+            let Some(body) = module.called(id).first() else { return Vec::new() };
+            let root = module.root(*body);
+            let whole = |at: InstructionId, part: u32| {
+                let (inner, kind) = made_of(module, at)?;
+                let operand = *module.operands(id).get(module.parameter_number(inner)? as usize)?;
+                Some(Copied { part, operand, kind })
             };
-            let (part, at, inner) = if module.instruction(root).opcode == Opcode::Tuple {
-                let mut all = module.operands(root).iter().enumerate();
-                let (i, at, inner) = all.find_map(|(i, o)| Some((i, *o, find(*o)?)))?;
-                (module.shapes.find(module.instruction(id).shape, &[i as u32])?, at, inner)
-            } else {
-                (0, root, find(root)?)
+            if module.instruction(root).opcode != Opcode::Tuple {
+                return whole(root, 0).into_iter().collect();
+            }
+            let elements = (0u32..).zip(module.operands(root));
+            elements.filter_map(|(i, at)| whole(*at, module.shapes.find(shape, &[i])?)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What kind of copy an instruction alone is; `None` if it moves nothing, or does something else.
+fn step(module: &Module, id: InstructionId) -> Option<CopyKind> {
+    let operand = *module.operands(id).first()?;
+    let (from, to) = (module.instruction(operand).shape, module.instruction(id).shape);
+    match module.instruction(id).opcode {
+        Opcode::Copy | Opcode::Convert => kind(module, from, to),
+        Opcode::Transpose => {
+            let order: Option<Vec<u32>> = module
+                .attribute(id, "dimensions")?
+                .trim_matches(['{', '}'])
+                .split(',')
+                .map(|d| d.trim().parse().ok())
+                .collect();
+            let order = order?;
+            let (Shape::Array { layout: Some(from), .. }, Shape::Array { layout: Some(to), .. }) =
+                (module.shapes.get(from), module.shapes.get(to))
+            else {
+                return Some(CopyKind::Relayout);
             };
-            let outer = *module.operands(id).get(module.parameter_number(inner)? as usize)?;
-            let source = module.instruction(operand(at)?).shape;
-            Some((part, source, outer))
+            // Dimension `d` of the result is dimension `order[d]` of the operand: if these lie in the same order, nothing moves.
+            let turned = to.minor_to_major.iter().map(|d| order.get(*d as usize).copied());
+            let stays = turned.eq(from.minor_to_major.iter().map(|d| Some(*d)));
+            (!stays).then_some(CopyKind::Relayout)
         }
         _ => None,
     }
+}
+
+/// The parameter of a fusion that something inside is a copy of, if it goes through nothing but copies, conversions and
+/// transpositions, and what kind of copy all of them together are.
+fn made_of(module: &Module, at: InstructionId) -> Option<(InstructionId, CopyKind)> {
+    let mut id = at;
+    let mut found = None;
+    for _ in 0..64 {
+        match module.instruction(id).opcode {
+            Opcode::Parameter => {
+                let (from, to) = (module.instruction(id).shape, module.instruction(at).shape);
+                // There and back again is no conversion.
+                let is_converted = matches!(found, Some(CopyKind::Widening | CopyKind::Narrowing));
+                let kind = if is_converted { kind(module, from, to) } else { None };
+                return Some((id, kind.or(found)?));
+            }
+            Opcode::Copy | Opcode::Convert | Opcode::Transpose => {
+                let kind = step(module, id);
+                // A conversion says more than another order, and that more than a plain copy.
+                let weight = |k: CopyKind| match k {
+                    CopyKind::Widening | CopyKind::Narrowing => 4,
+                    CopyKind::Relayout => 3,
+                    CopyKind::Retile => 2,
+                    CopyKind::Transfer => 1,
+                    CopyKind::Plain => 0,
+                };
+                found = found.into_iter().chain(kind).max_by_key(|k| weight(*k));
+                id = *module.operands(id).first()?;
+            }
+            Opcode::Bitcast | Opcode::Reshape => id = *module.operands(id).first()?,
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// Back to what makes the data: through bitcasts, parts of tuples and what only passes on.
@@ -190,7 +341,11 @@ fn kind(module: &Module, from: ShapeId, to: ShapeId) -> Option<CopyKind> {
         return None;
     };
     if e1 != e2 {
-        return (e2.bits() > e1.bits() && d1 == d2).then_some(CopyKind::Widening);
+        return match e2.bits().cmp(&e1.bits()) {
+            std::cmp::Ordering::Greater => Some(CopyKind::Widening),
+            std::cmp::Ordering::Less => Some(CopyKind::Narrowing),
+            std::cmp::Ordering::Equal => None,
+        };
     }
     if module.shapes.memory_space(from) != module.shapes.memory_space(to) {
         return Some(CopyKind::Transfer);
@@ -205,39 +360,38 @@ fn kind(module: &Module, from: ShapeId, to: ShapeId) -> Option<CopyKind> {
     }
 }
 
-/// How often each computation runs: the product of the trip counts of the loops around it; `None` where one is not told.
-fn runs(program: &Program) -> FxHashMap<hlo::ComputationId, Option<u64>> {
+/// By computation: how often it runs.
+type Runs = FxHashMap<hlo::ComputationId, Option<u64>>;
+/// By computation: the innermost conditional in whose branch it is, and which branch.
+type Branches = FxHashMap<hlo::ComputationId, (InstructionId, u32)>;
+
+/// How often each computation runs, the product of the trip counts of the loops around it, `None` where one is not told; and in
+/// which branch it is.
+pub(crate) fn runs(program: &Program) -> (Runs, Branches) {
     let Program { module, facts, .. } = program;
-    let mut out: FxHashMap<hlo::ComputationId, Option<u64>> = FxHashMap::default();
+    let mut out = Runs::default();
+    let mut branches = Branches::default();
     out.insert(module.entry, Some(1));
     // Callers stand behind their callees, so from the back each caller is known before it is asked.
     for c in facts.orders.callee_first.iter().rev() {
         let Some(here) = out.get(c).copied() else { continue };
+        let branch = branches.get(c).copied();
         for i in &module.computation(*c).instructions {
-            let trips = match module.instruction(*i).opcode {
+            let opcode = module.instruction(*i).opcode;
+            let trips = match opcode {
                 Opcode::While => trip_count(module, *i),
                 _ => Some(1),
             };
-            for callee in module.called(*i) {
+            for (number, callee) in (0u32..).zip(module.called(*i)) {
                 let times = here.zip(trips).map(|(a, b)| a.saturating_mul(b));
                 let sum = out.entry(*callee).or_insert(Some(0));
                 *sum = sum.zip(times).map(|(a, b)| a.saturating_add(b));
+                let inside = if opcode == Opcode::Conditional { Some((*i, number)) } else { branch };
+                branches.extend(inside.map(|b| (*callee, b)));
             }
         }
     }
-    out
-}
-
-/// The trip count that XLA knows: `"known_trip_count":{"n":"10"}`.
-fn trip_count(module: &Module, id: InstructionId) -> Option<u64> {
-    let config = module.attribute(id, "backend_config")?;
-    let (_, rest) = config.split_once("known_trip_count")?;
-    let start = rest.find(|c: char| c.is_ascii_digit())?;
-    if rest[..start].ends_with('-') {
-        return None;
-    }
-    let digits = &rest[start..];
-    digits[..digits.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
+    (out, branches)
 }
 
 /// Why a copy is there.
@@ -306,7 +460,7 @@ fn told_by_the_pass(
     plain: &[InstructionId],
 ) -> Result<FxHashMap<InstructionId, Cause>, String> {
     let Program { module, facts, .. } = program;
-    let options = Options::default();
+    let options = Options::of(&facts.target);
     let mut by_name: FxHashMap<(&str, &str), InstructionId> = FxHashMap::default();
     for id in plain {
         let home = module.computation_name(module.instruction(*id).computation);
@@ -327,7 +481,17 @@ fn told_by_the_pass(
                 continue;
             }
             let saves: Vec<u64> = removes.iter().map(|s| s.bytes[0].saturating_sub(s.bytes[1])).collect();
-            let removes: Vec<String> = removes.iter().map(|s| words::suggestion(before, s)).collect();
+            let removes: Vec<String> = removes
+                .iter()
+                .map(|s| {
+                    // Where the numbers differ, passes behind it have fused copies with something else, or taken them away.
+                    if s.copies[0] == plain.len() {
+                        words::suggestion(before, s)
+                    } else {
+                        words::suggestion_of_the_pass(before, s)
+                    }
+                })
+                .collect();
             let told: Vec<InstructionId> = match only {
                 Some(only) => only.iter().filter(|(_, s)| *s == i).map(|(old, _)| *old).collect(),
                 None => std::iter::once(&story.copy)
@@ -410,13 +574,16 @@ impl Told<'_> {
     /// What the program itself tells of a copy that changes what it copies.
     fn by_program(&self, copy: &Copy) -> Option<Cause> {
         let Program { module, facts, .. } = self.program;
-        let (part, source, operand) = copied(module, copy.instruction)?;
+        let all = copied(module, copy.instruction);
+        let Copied { part, operand, .. } =
+            all.into_iter().find(|c| c.kind == copy.kind && trace(module, c.operand) == copy.of)?;
+        let source = module.instruction(operand).shape;
         let result = module.instruction(copy.instruction).shape;
         let result = module.shapes.subshapes(result).get(part as usize)?.shape;
         let name = |i: InstructionId| module.name_of(i).to_owned();
-        let readers = self.readers(copy.instruction);
+        let (readers, is_passed_to_the_end) = self.readers(copy.instruction);
         let is_result = |i: InstructionId| i == module.root(module.entry);
-        let is_given_back = is_result(copy.instruction) || readers.iter().any(|r| is_result(*r));
+        let is_given_back = is_passed_to_the_end || readers.iter().any(|r| is_result(*r));
         let names: Vec<String> = readers.iter().map(|i| name(*i)).collect();
         let who = match readers.len() {
             0 if is_given_back => "the result is".to_owned(),
@@ -428,11 +595,21 @@ impl Told<'_> {
         let mut words = Vec::new();
         let mut removes = Vec::new();
         match copy.kind {
-            CopyKind::Plain => return None,
+            CopyKind::Plain if module.instruction(copy.instruction).opcode == Opcode::Copy => return None,
+            CopyKind::Plain => words.push(format!(
+                "It does nothing but copy {}: a copy that another pass has put into a fusion.",
+                name(operand)
+            )),
             CopyKind::Relayout | CopyKind::Retile => {
                 words.push(format!("{} gives {from}, and {who} {to}.", name(operand)));
+                let dims = |s: ShapeId| match module.shapes.get(s) {
+                    Shape::Array { dims, .. } => Some(dims.clone()),
+                    _ => None,
+                };
+                let is_of_its_dimensions = dims(module.instruction(copy.of).shape) == dims(result);
                 removes.push(match copy.argument {
-                    Some(n) => format!("hand over argument {n} laid out as {to}"),
+                    Some(n) if is_of_its_dimensions => format!("hand over argument {n} laid out as {to}"),
+                    Some(n) => format!("hand over argument {n} as its reader wants it, {to}"),
                     None if is_given_back => {
                         format!("let the output be laid out as {from}, as {} gives it", name(copy.of))
                     }
@@ -450,6 +627,13 @@ impl Told<'_> {
                     copy.argument.unwrap_or(0)
                 ));
             }
+            CopyKind::Narrowing => {
+                let number = copy.argument.unwrap_or(0);
+                words.push(format!("Argument {number} comes as {from}, and {who} {to}."));
+                removes.push(format!(
+                    "hand argument {number} over with narrower elements, or convert it where it is read, a part at a time"
+                ));
+            }
             CopyKind::Transfer => {
                 let space = |s: ShapeId| format!("memory space {}", module.shapes.memory_space(s));
                 let when = readers
@@ -464,6 +648,14 @@ impl Told<'_> {
                         space(source),
                         space(result)
                     )
+                } else if readers.is_empty() && !is_given_back && self.is_fetched_before(copy) {
+                    format!(
+                        "Fetched again at the end, from {} into {}, for the next run: something else stood there in between.",
+                        space(source),
+                        space(result)
+                    )
+                } else if readers.is_empty() && is_given_back {
+                    format!("Goes from {} to {}, as a part of the result.", space(source), space(result))
                 } else {
                     format!("Goes from {} to {}, where {who} it{when}.", space(source), space(result))
                 });
@@ -485,18 +677,28 @@ impl Told<'_> {
         words.into_iter().next()
     }
 
-    /// Who reads the data of an instruction: through bitcasts, the end of a transfer and elements of a tuple.
-    fn readers(&self, id: InstructionId) -> Vec<InstructionId> {
+    /// Is the same argument fetched before the program starts, too?
+    fn is_fetched_before(&self, copy: &Copy) -> bool {
+        let module = &self.program.module;
+        let users = self.users.get(&copy.of).into_iter().flatten();
+        users.into_iter().any(|u| module.attribute(*u, "cross_program_prefetch_index").is_some())
+    }
+
+    /// Who reads the data of an instruction, through bitcasts, the end of a transfer and elements of a tuple; and whether it is,
+    /// through such, the result of the program itself.
+    fn readers(&self, id: InstructionId) -> (Vec<InstructionId>, bool) {
         let module = &self.program.module;
         let passes_on = |i: InstructionId| {
             matches!(
                 module.instruction(i).opcode,
-                Opcode::Bitcast | Opcode::CopyDone | Opcode::GetTupleElement
-            )
+                Opcode::Bitcast | Opcode::CopyDone | Opcode::GetTupleElement | Opcode::Tuple
+            ) && i != module.root(module.entry)
         };
         let mut open = vec![id];
         let mut out = Vec::new();
+        let mut is_result = false;
         while let Some(at) = open.pop() {
+            is_result |= at == module.root(module.entry);
             for user in self.users.get(&at).into_iter().flatten() {
                 if passes_on(*user) {
                     open.push(*user);
@@ -506,7 +708,7 @@ impl Told<'_> {
             }
         }
         out.sort_unstable();
-        out
+        (out, is_result)
     }
 }
 

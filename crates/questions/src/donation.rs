@@ -19,6 +19,8 @@ pub struct Argument {
     pub shape: String,
     /// Bytes it takes.
     pub bytes: u64,
+    /// Its memory space.
+    pub space: u32,
     /// What became of it.
     pub state: State,
     /// What is needed although it was taken, or because it is read late.
@@ -52,6 +54,8 @@ pub enum WhyNot {
     Shape,
     /// It has another sharding.
     Sharding,
+    /// It is in another memory space, such as the host's.
+    Space,
     /// Nothing is in the way: XLA could have taken it.
     Nothing,
 }
@@ -90,6 +94,8 @@ pub struct Output {
     pub shape: String,
     /// Bytes it takes.
     pub bytes: u64,
+    /// Its memory space.
+    pub space: u32,
     /// The argument in whose memory it stands: parameter and index.
     pub takes: Option<(u32, ShapeIndex)>,
     /// An argument of which it is a plain copy: its parameter number, and the copy.
@@ -119,6 +125,7 @@ impl WhyNot {
             Self::Bytes(n) => format!("takes {}", bytes(n)),
             Self::Shape => "has another shape or type, though as many bytes".to_owned(),
             Self::Sharding => "has another sharding".to_owned(),
+            Self::Space => "is in another memory space".to_owned(),
             Self::Nothing => "would fit".to_owned(),
         }
     }
@@ -193,6 +200,7 @@ pub fn donation(study: &Study) -> Option<Donation> {
             copy_of: copied_argument(program, root, sub),
             shape: module.shapes.long(shape).to_owned(),
             bytes: bytes(shape),
+            space: module.shapes.memory_space(shape),
             index,
         })
         .collect();
@@ -206,18 +214,20 @@ pub fn donation(study: &Study) -> Option<Donation> {
             let alias = by_argument.get(&(number, &index)).copied();
             let own = bytes(shape);
             let long = module.shapes.long(shape).to_owned();
+            let space = module.shapes.memory_space(shape);
             let is_offered = offered.contains(&(number, index.clone()));
             let state = match alias {
                 Some(a) => State::Taken { output: a.output.clone(), kind: a.kind },
                 None if is_offered => {
-                    let why =
-                        outputs.iter().map(|o| (o.index.clone(), why_not(module, *id, root, o, own, &long)));
+                    let why = outputs
+                        .iter()
+                        .map(|o| (o.index.clone(), why_not(module, *id, root, o, (own, space), &long)));
                     State::NotTaken(why.collect())
                 }
                 None => State::NotOffered(
                     outputs
                         .iter()
-                        .filter(|o| o.takes.is_none() && o.bytes == own)
+                        .filter(|o| o.takes.is_none() && o.bytes == own && o.space == space)
                         .map(|o| o.index.clone())
                         .collect(),
                 ),
@@ -228,6 +238,7 @@ pub fn donation(study: &Study) -> Option<Donation> {
             let extras = extras(study, program, *id, sub, alias.map(|a| &a.output));
             out.arguments.push(Argument {
                 parameter: number,
+                space,
                 name: name_of(module, *id),
                 index,
                 shape: long,
@@ -244,7 +255,7 @@ pub fn donation(study: &Study) -> Option<Donation> {
     arguments.sort_by_key(|a| std::cmp::Reverse(a.bytes));
     let mut could_save = 0u64;
     for a in arguments {
-        if let Some(i) = free.iter().position(|o| o.bytes == a.bytes) {
+        if let Some(i) = free.iter().position(|o| o.bytes == a.bytes && o.space == a.space) {
             could_save = could_save.saturating_add(free.remove(i).bytes);
         }
     }
@@ -287,7 +298,7 @@ fn why_not(
     parameter: InstructionId,
     root: InstructionId,
     o: &Output,
-    own: u64,
+    (own, space): (u64, u32),
     shape: &str,
 ) -> WhyNot {
     let sharding = |i| module.attribute(i, "sharding");
@@ -295,6 +306,8 @@ fn why_not(
         WhyNot::HasAnother
     } else if o.bytes != own {
         WhyNot::Bytes(o.bytes)
+    } else if o.space != space {
+        WhyNot::Space
     } else if o.shape != shape {
         WhyNot::Shape
     } else if sharding(parameter).is_some()

@@ -320,7 +320,10 @@ impl Edit {
                 if count == 0 {
                     return Err("There is no copy that could be left out.".to_owned());
                 }
-                format!("{count} copies are left out")
+                match count {
+                    1 => "1 copy is left out".to_owned(),
+                    _ => format!("{count} copies are left out"),
+                }
             }
             Edit::InsertCopies => {
                 let (with, words) = with_copies(&module, &program.facts.target)?;
@@ -395,9 +398,9 @@ fn write_aliases(module: &mut Module) {
 
 /// The module with the copies that it needs, and what that has changed in words. What nobody reads stays: the pass would
 /// clear it away, and what that saves would look like the copies' doing.
-fn with_copies(module: &Module, target: &Target) -> Result<(Module, String), String> {
+pub(crate) fn with_copies(module: &Module, target: &Target) -> Result<(Module, String), String> {
     let orders = Orders::guess(module, target);
-    let options = copy_insertion::Options { keep_unread: true, ..copy_insertion::Options::default() };
+    let options = copy_insertion::Options { keep_unread: true, ..copy_insertion::Options::of(target) };
     let made =
         copy_insertion::insert_copies(module, &orders, target, options).map_err(|e| e.describe(module))?;
     let stands_for: HashSet<String> = made

@@ -2,6 +2,7 @@
 
 use crate::peak::{Peak, SpacePeak};
 use crate::study::{Role, Study};
+use analysis::Backend;
 
 /// One memory space against what any packing would need.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,8 +11,10 @@ pub struct Fit {
     pub color: u32,
     /// Bytes of its temporary allocations.
     pub temp: u64,
-    /// Bytes of temporaries that are taken together at the fullest step: no packing needs fewer.
+    /// Bytes of temporaries that are taken together at the fullest step, and [`Fit::reserved`]: no packing needs fewer.
     pub least_temp: u64,
+    /// Bytes of temporary allocations that hold no value: on the TPU, what kernels reserve for themselves.
+    pub reserved: u64,
     /// Bytes lost: the first less the second.
     pub lost: u64,
     /// Bytes of arguments, outputs and constants there.
@@ -54,6 +57,18 @@ pub fn fits(study: &Study, peak: &Peak) -> Vec<Fit> {
     peak.spaces.iter().map(|s| fit(study, s)).collect()
 }
 
+/// Does a temporary allocation of the TPU hold no value?
+fn is_reserved(study: &Study, slab: usize) -> bool {
+    study.backend == Some(Backend::Tpu)
+        && study.slabs[slab].role == Role::Temp
+        && !study.rows.iter().any(|r| r.slab == slab)
+}
+
+fn reserved(study: &Study, color: u32) -> u64 {
+    let of_color = (0..study.slabs.len()).filter(|i| study.slabs[*i].color == color);
+    crate::peak::sum(of_color.filter(|i| is_reserved(study, *i)).map(|i| study.slabs[i].size))
+}
+
 fn fit(study: &Study, space: &SpacePeak) -> Fit {
     let fixed = study.slabs.iter().filter(|s| {
         s.color == space.color && matches!(s.role, Role::Argument | Role::Output | Role::Constant)
@@ -61,7 +76,7 @@ fn fit(study: &Study, space: &SpacePeak) -> Fit {
     let fixed = crate::peak::sum(fixed.map(|s| s.size));
     let mut holes = Vec::new();
     for (i, slab) in study.slabs.iter().enumerate() {
-        if slab.color != space.color || slab.role != Role::Temp {
+        if slab.color != space.color || slab.role != Role::Temp || is_reserved(study, i) {
             continue;
         }
         let mut taken: Vec<(u64, u64)> = space
@@ -82,14 +97,17 @@ fn fit(study: &Study, space: &SpacePeak) -> Fit {
             holes.push((slab.number, at, slab.size));
         }
     }
+    let reserved = reserved(study, space.color);
+    let least_temp = space.live.saturating_add(reserved).min(space.temp.max(space.live));
     holes.sort_by_key(|(number, from, to)| (std::cmp::Reverse(to - from), *number, *from));
     Fit {
         color: space.color,
         temp: space.temp,
-        least_temp: space.live,
-        lost: space.temp.saturating_sub(space.live),
+        least_temp,
+        reserved,
+        lost: space.temp.saturating_sub(least_temp),
         fixed,
-        least: fixed.saturating_add(space.live),
+        least: fixed.saturating_add(least_temp),
         holes,
     }
 }

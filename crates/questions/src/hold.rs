@@ -124,8 +124,12 @@ pub fn hold(study: &Study, row: usize) -> Option<Hold> {
             module.instruction(u.user).opcode,
             Opcode::Tuple | Opcode::GetTupleElement | Opcode::Bitcast
         );
-        if !passes && step > range.0 && first_use.is_none_or(|(_, s)| step < s) {
-            first_use = Some((u.user, step));
+        // What runs other computations stands behind them on the clock, and reads before them.
+        let is_around =
+            matches!(module.instruction(u.user).opcode, Opcode::While | Opcode::Conditional | Opcode::Call);
+        let first = if is_around { step.min(range.1) } else { step };
+        if !passes && first > range.0 && first_use.is_none_or(|(_, s)| first < s) {
+            first_use = Some((u.user, first));
         }
         if step == range.1 && !last_readers.contains(&u.user) {
             last_readers.push(u.user);

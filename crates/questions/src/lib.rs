@@ -62,11 +62,13 @@ mod edit;
 mod fit;
 mod hold;
 mod limits;
+mod loops;
 mod notes;
 mod origin;
 mod padding;
 mod pair;
 mod peak;
+mod places;
 mod reduce;
 mod rerun;
 mod smallest;
@@ -76,15 +78,16 @@ mod study;
 mod trying;
 
 pub use asked::{Asking, asking, asking_words, collectives_of, wishes, wishes_words};
-pub use changes::{Advice, Advised, Advisor, Change, Effort, advise, apply, as_edits};
-pub use compare::{By, Comparison, Match, Shift, common_steps, compare, shifts};
+pub use changes::{Advice, Advised, Advisor, Change, Effort, Unsound, advise, apply, as_edits};
+pub use compare::{By, Comparison, Match, PeaksOf, Shift, common_steps, compare, shifts};
 pub use constants::{Alike, Captured, Constant, Constants, Content, Reader, constants};
-pub use copies::{Cause, Copy, CopyKind, causes, copies};
+pub use copies::{Cause, Copy, CopyKind, Written, causes, copies, written};
 pub use donation::{Argument, Donation, Extra, Output, State, WhyNot, donation};
 pub use edit::{Dropped, Edit, ReadOf, Room, alignment, droppable_reads, room};
 pub use fit::{Fit, Verdict, fits};
 pub use hold::{Hold, Repeated, Until, hold};
 pub use limits::{DEVICES, Device, device_words};
+pub use loops::trip_count;
 pub use notes::{Note, Number, cautions, gap, notes, numbers};
 pub use origin::{Frames, Origin, Phase, origin, without_numbers};
 pub use padding::{Padded, Padding, padding};
@@ -92,10 +95,13 @@ pub use pair::{Pair, common, our_place, pair, place_of};
 pub use peak::{
     Group, Owner, Peak, Slot, SpacePeak, Sum, all_slots_at, fullest_step, groups, peak, slots_at, sums,
 };
+pub use places::{Place, common_lines, common_scope, largest_place, places};
 pub use reduce::{ReduceError, Reduced, Reducer, reduce};
 pub use rerun::{Moved, Rerun, rerun};
 pub use smallest::{Repacked, Smallest, SmallestSearch, repacked};
 pub use square::{Growing, RepeatedDimension, growing, repeated};
-pub use stacks::{Span, Stack, spans, stack};
-pub use study::{Program, Role, Row, Settings, Slab, Source, Study, StudyError, ToldPeak, unpadded_of_text};
+pub use stacks::{HostTransfer, Span, Stack, host_transfers, spans, stack};
+pub use study::{
+    Program, Role, Row, Settings, Slab, Source, Study, StudyError, ToldPeak, space_name, unpadded_of_text,
+};
 pub use trying::{Baseline, Sizes, Soundness, Tried, base_words, baseline, check_study, try_edits};

@@ -154,7 +154,7 @@ mod tests {
 
     fn fit(color: u32, fixed: u64, temp: u64, least_temp: u64) -> Fit {
         let least = fixed + least_temp;
-        Fit { color, temp, least_temp, lost: temp - least_temp, fixed, least, holes: Vec::new() }
+        Fit { color, temp, least_temp, reserved: 0, lost: temp - least_temp, fixed, least, holes: Vec::new() }
     }
 
     #[test]

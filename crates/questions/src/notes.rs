@@ -3,7 +3,7 @@
 use crate::asked::{Asking, asking, asking_words};
 use crate::changes::Advised;
 use crate::constants::{Constant, Reader, constants};
-use crate::copies::{Copy, CopyKind, copies};
+use crate::copies::{Copy, CopyKind, copies, written};
 use crate::donation::{Donation, Extra, State, donation};
 use crate::fit::fits;
 use crate::hold::hold;
@@ -11,11 +11,12 @@ use crate::limits::{device_words, is_tpu, tpu_alive, tpu_temp};
 use crate::origin::Phase;
 use crate::padding::padding;
 use crate::peak::{Peak, SpacePeak, groups};
+use crate::places::largest_place;
 use crate::square::growing;
-use crate::stacks::{spans, stack};
-use crate::study::{Program, Role, Study};
+use crate::stacks::{host_transfers, spans, stack};
+use crate::study::{Program, Role, Study, space_name};
 use analysis::Backend;
-use assigner::words::{self, both, bytes, grouped, list};
+use assigner::words::{self, both, bytes, count, grouped, list};
 use assigner::{AllocationId, Decision, NewKind};
 use hlo::{InstructionId, Opcode};
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +49,7 @@ pub fn notes(study: &Study, peak: &Peak) -> Vec<Note> {
     let mut out = Vec::new();
     let least = (peak.total / 100).min(WORTH);
     for space in &peak.spaces {
-        alike(study, space, &mut out);
+        alike(study, space, least, &mut out);
         squares(study, space, least, &mut out);
         kept(study, space, least, &mut out);
         collective_memory(study, space, &mut out);
@@ -63,11 +64,29 @@ pub fn notes(study: &Study, peak: &Peak) -> Vec<Note> {
     of_copies(study, &all, least, &mut out);
     padded(study, &mut out);
     lost(study, peak, &mut out);
+    reserved(study, peak, &mut out);
     devices(study, peak, &mut out);
     of_constants(study, least, &mut out);
     of_program(study, peak, &all, &mut out);
     sort(&mut out);
-    fold(out)
+    let mut out = fold(out);
+    of_places(study, peak, least, &mut out);
+    out
+}
+
+/// Where most of each memory space comes from, the largest space first, before everything else: that is what is asked first.
+fn of_places(study: &Study, peak: &Peak, least: u64, out: &mut Vec<Note>) {
+    let mut spaces: Vec<&SpacePeak> = peak.spaces.iter().filter(|s| s.live > 0 && s.live >= least).collect();
+    spaces.sort_by_key(|s| (std::cmp::Reverse(s.live), s.color));
+    let notes: Vec<Note> = spaces
+        .iter()
+        .filter_map(|space| {
+            let (words, place) = largest_place(study, space)?;
+            let rows = place.slots.iter().map(|s| space.slots[*s].rows[0]).collect();
+            Some(Note { name: "place", bytes: place.bytes, words, rows, instructions: Vec::new() })
+        })
+        .collect();
+    out.splice(0..0, notes);
 }
 
 fn sort(notes: &mut [Note]) {
@@ -112,11 +131,6 @@ fn fold(notes: Vec<Note>) -> Vec<Note> {
     out
 }
 
-/// `1 copy`, `2 copies`
-fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(n as u64), if n == 1 { one } else { many })
-}
-
 fn name(study: &Study, id: InstructionId) -> String {
     study.program.as_ref().map(|p| p.module.name_of(id).to_owned()).unwrap_or_default()
 }
@@ -126,9 +140,9 @@ fn label(study: &Study, row: usize) -> String {
 }
 
 /// Many values that are alike and alive together, and whether they are made long before they are read.
-fn alike(study: &Study, space: &SpacePeak, out: &mut Vec<Note>) {
+fn alike(study: &Study, space: &SpacePeak, least: u64, out: &mut Vec<Note>) {
     for group in groups(study, &space.slots) {
-        if group.slots.len() < 3 || group.bytes.saturating_mul(20) < space.live {
+        if group.slots.len() < 3 || group.bytes < least || group.bytes.saturating_mul(20) < space.live {
             continue;
         }
         let rows: Vec<usize> = group.slots.iter().map(|s| space.slots[*s].rows[0]).collect();
@@ -152,7 +166,9 @@ fn alike(study: &Study, space: &SpacePeak, out: &mut Vec<Note>) {
             _ = write!(words, " They are {} repetitions of one scope.", group.repetitions);
         }
         let waiting = uses.iter().filter(|u| u.1 > space.step).count();
-        if let (Some(first), true) = (uses.iter().min(), waiting * 2 >= rows.len()) {
+        let is_waiting = waiting * 2 >= rows.len();
+        words += &held_by(study, &rows, space.step, is_waiting);
+        if let (Some(first), true) = (uses.iter().min(), is_waiting) {
             _ = write!(
                 words,
                 " {} wait for their first reader then; the earliest is written at step {} and first read at step {}.",
@@ -166,8 +182,58 @@ fn alike(study: &Study, space: &SpacePeak, out: &mut Vec<Note>) {
     }
 }
 
-pub(crate) fn short(shape: &str) -> &str {
-    shape.split('{').next().unwrap_or(shape)
+/// Who reads values last that are alive together: what keeps them. Of those that still wait for their first reader only where
+/// all wait for the same one. Empty if it is not known.
+fn held_by(study: &Study, rows: &[usize], step: u32, is_waiting: bool) -> String {
+    let Some(program) = &study.program else { return String::new() };
+    let mut readers: BTreeMap<u32, BTreeSet<InstructionId>> = BTreeMap::new();
+    let mut held = 0;
+    for h in rows.iter().filter_map(|r| hold(study, *r)).filter(|h| h.range.1 > step) {
+        let at = readers.entry(h.range.1).or_default();
+        let before = at.len();
+        at.extend(h.last_readers);
+        held += usize::from(at.len() > before || !at.is_empty());
+    }
+    let all: BTreeSet<InstructionId> = readers.values().flatten().copied().collect();
+    let (Some((from, _)), Some((to, _))) = (readers.first_key_value(), readers.last_key_value()) else {
+        return String::new();
+    };
+    // Where few are held beyond this step nothing is explained.
+    if all.is_empty() || held * 2 < rows.len() {
+        return String::new();
+    }
+    let name = |i: &InstructionId| program.module.name_of(*i).to_owned();
+    match all.len() {
+        1 => format!(
+            " {} reads all {} of them at step {to}, so no other order of the program frees one of them sooner.",
+            all.iter().map(name).collect::<String>(),
+            grouped(held as u64)
+        ),
+        _ if is_waiting => String::new(),
+        _ => {
+            let names: Vec<String> = all.iter().map(name).collect();
+            format!(
+                " {} are kept for readers behind it, steps {from} to {to}: {}.",
+                grouped(held as u64),
+                list(&names, 3)
+            )
+        }
+    }
+}
+
+/// A shape without its layouts, of a tuple those of its parts: `(f32[64]{0}, s32[])` becomes `(f32[64], s32[])`.
+pub(crate) fn short(shape: &str) -> String {
+    let mut depth = 0u32;
+    let mut out = String::with_capacity(shape.len());
+    for c in shape.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => out.push(c),
+            _ => {}
+        }
+    }
+    out
 }
 
 /// What collectives keep in a memory space of its own.
@@ -232,8 +298,8 @@ fn squares(study: &Study, space: &SpacePeak, least: u64, out: &mut Vec<Note>) {
         let one = g.rows.len() == 1;
         let words = format!(
             "{} at the peak of memory space {} {} {} ({}): {} of {}. If they are one quantity, such as the length of a sequence in attention scores, {} with {}: twice the length takes {} times the bytes. That is a guess from shapes alone.",
-            count(g.rows.len(), "value", "values"),
-            space.color,
+            count(g.rows.len() as u64, "value", "values"),
+            space_name(study, space.color),
             if one { "has" } else { "have" },
             d.words(),
             list(&g.shapes, 3),
@@ -250,11 +316,17 @@ fn squares(study: &Study, space: &SpacePeak, least: u64, out: &mut Vec<Note>) {
 /// Stacks, and what is forward, recomputed and backward.
 fn kept(study: &Study, space: &SpacePeak, least: u64, out: &mut Vec<Note>) {
     let mut by_phase = [0u64; 3];
+    let mut merged = 0u64;
     for slot in &space.slots {
         let row = slot.rows[0];
         let phase = study.rows[row].origin.phase;
         match phase {
             Phase::Forward => by_phase[0] = by_phase[0].saturating_add(slot.size),
+            // What the forward pass reads as well is the original, whatever it is called.
+            Phase::Recomputed if slot.rows.iter().any(|r| is_read_forward(study, *r)) => {
+                merged = merged.saturating_add(slot.size);
+                by_phase[0] = by_phase[0].saturating_add(slot.size);
+            }
             Phase::Recomputed => by_phase[1] = by_phase[1].saturating_add(slot.size),
             Phase::Backward => by_phase[2] = by_phase[2].saturating_add(slot.size),
             Phase::Unmarked => {}
@@ -274,7 +346,7 @@ fn kept(study: &Study, space: &SpacePeak, least: u64, out: &mut Vec<Note>) {
                 _ => "a stack that a loop fills",
             };
             let at = s.at.map(|l| format!(" in {}", name(study, l))).unwrap_or_default();
-            let words = format!(
+            let mut words = format!(
                 "{} is {what}: {} × {} of {}, {} in all; {}{at} writes one element each time.",
                 label(study, row),
                 s.length,
@@ -283,6 +355,9 @@ fn kept(study: &Study, space: &SpacePeak, least: u64, out: &mut Vec<Note>) {
                 both(slot.size),
                 name(study, s.writer)
             );
+            if space.color == HOST {
+                words += " It stands in the host's memory.";
+            }
             out.push(Note {
                 name: "stack",
                 bytes: slot.size,
@@ -291,6 +366,18 @@ fn kept(study: &Study, space: &SpacePeak, least: u64, out: &mut Vec<Note>) {
                 instructions: vec![s.writer],
             });
         }
+    }
+    if merged > least {
+        out.push(Note {
+            name: "recomputation-merged",
+            bytes: merged,
+            words: format!(
+                "Of what is marked as recomputed, {} at the peak are read by the forward pass as well: the compiler has made one of the recomputation and the original, and keeps that until the backward pass. Checkpointing saves nothing there.",
+                both(merged)
+            ),
+            rows: Vec::new(),
+            instructions: Vec::new(),
+        });
     }
     let [forward, recomputed, backward] = by_phase;
     if recomputed > least {
@@ -308,6 +395,17 @@ fn kept(study: &Study, space: &SpacePeak, least: u64, out: &mut Vec<Note>) {
             instructions: Vec::new(),
         });
     }
+}
+
+/// Does an instruction of the forward pass read the value?
+fn is_read_forward(study: &Study, row: usize) -> bool {
+    let Some(Program { module, facts, frames, .. }) = &study.program else { return false };
+    let Some(value) = study.rows[row].value else { return false };
+    facts
+        .value(value)
+        .uses
+        .iter()
+        .any(|u| crate::origin::origin(module, u.user, frames).phase == Phase::Forward)
 }
 
 fn of_outputs(study: &Study, table: &Donation, out: &mut Vec<Note>) {
@@ -497,7 +595,7 @@ fn of_copies(study: &Study, all: &[Copy], least: u64, out: &mut Vec<Note>) {
         let sum = widened.iter().fold(0, |n: u64, c| n.saturating_add(c.bytes));
         let mut words = format!(
             "{} of argument {}: {} in all.",
-            count(widened.len(), "widened copy", "widened copies"),
+            count(widened.len() as u64, "widened copy", "widened copies"),
             list(&arguments, 8),
             both(sum)
         );
@@ -514,6 +612,29 @@ fn of_copies(study: &Study, all: &[Copy], least: u64, out: &mut Vec<Note>) {
             words,
             rows: widened.iter().filter_map(|c| c.row).collect(),
             instructions: widened.iter().map(|c| c.instruction).collect(),
+        });
+    }
+    for c in all.iter().filter(|c| c.kind == CopyKind::Narrowing && c.bytes >= least) {
+        let held = c.row.and_then(|row| hold(study, row));
+        let reader = held.as_ref().and_then(|h| h.last_readers.first()).map(|r| name(study, *r));
+        let held = match held.as_ref().map(|h| h.range).zip(reader) {
+            Some(((from, to), reader)) => {
+                format!(" It is there from step {from} to step {to}, where {reader} reads it last.")
+            }
+            None => String::new(),
+        };
+        out.push(Note {
+            name: "narrowed",
+            bytes: c.bytes,
+            words: format!(
+                "{} is argument {} ({}) as a whole with narrower elements: {}.{held} Handed over so, or converted where it is read, a part at a time, the argument would need no such copy.",
+                name(study, c.instruction),
+                c.argument.unwrap_or(0),
+                name(study, c.of),
+                both(c.bytes)
+            ),
+            rows: c.row.into_iter().collect(),
+            instructions: vec![c.instruction],
         });
     }
     for c in
@@ -546,16 +667,21 @@ fn of_copies(study: &Study, all: &[Copy], least: u64, out: &mut Vec<Note>) {
     }
     let plain: Vec<&Copy> = all.iter().filter(|c| c.kind == CopyKind::Plain).collect();
     let once = plain.iter().fold(0, |n: u64, c| n.saturating_add(c.bytes));
-    let moved =
-        plain.iter().fold(0, |n: u64, c| n.saturating_add(c.bytes.saturating_mul(c.runs.unwrap_or(1))));
+    let moved = {
+        let plain: Vec<Copy> = plain.iter().map(|c| (*c).clone()).collect();
+        written(study, &plain).bytes
+    };
     if once >= least && !plain.is_empty() {
         let large: Vec<String> = plain
             .iter()
             .filter(|c| c.bytes >= least)
             .map(|c| format!("{} ({})", name(study, c.instruction), bytes(c.bytes)))
             .collect();
-        let mut words =
-            format!("{} {}", count(plain.len(), "plain copy writes", "plain copies write"), both(once));
+        let mut words = format!(
+            "{} {}",
+            count(plain.len() as u64, "plain copy writes", "plain copies write"),
+            both(once)
+        );
         if moved != once {
             _ = write!(words, ", {} with the loops they are in", both(moved));
         }
@@ -615,10 +741,21 @@ fn padded(study: &Study, out: &mut Vec<Note>) {
     }
 }
 
+/// What small values of the TPU's main memory lie apart.
+const TPU_STRIDE: u64 = 16 << 10;
+
 fn lost(study: &Study, peak: &Peak, out: &mut Vec<Note>) {
     for f in fits(study, peak) {
         // Small values of the TPU lie 16 KiB apart: a nearly empty little heap is no loss.
-        if f.lost.saturating_mul(50) < f.temp || f.temp < (1 << 20) {
+        let is_small = |r: &&crate::study::Row| {
+            r.size < TPU_STRIDE && study.slab(r).role == Role::Temp && study.slab(r).color == f.color
+        };
+        let (least, apart) = if is_tpu(study) {
+            (1 << 20, (study.rows.iter().filter(is_small).count() as u64).saturating_mul(TPU_STRIDE))
+        } else {
+            (WORTH, 0)
+        };
+        if f.lost.saturating_sub(apart).saturating_mul(50) < f.temp || f.temp < least {
             continue;
         }
         out.push(Note {
@@ -626,7 +763,7 @@ fn lost(study: &Study, peak: &Peak, out: &mut Vec<Note>) {
             bytes: f.lost,
             words: format!(
                 "The temporaries of memory space {} take {}, though no more than {} are alive at any step: {} are lost to the packing and to alignment.",
-                f.color,
+                space_name(study, f.color),
                 both(f.temp),
                 both(f.least_temp),
                 both(f.lost)
@@ -637,12 +774,55 @@ fn lost(study: &Study, peak: &Peak, out: &mut Vec<Note>) {
     }
 }
 
+/// What kernels of the TPU reserve for themselves.
+fn reserved(study: &Study, peak: &Peak, out: &mut Vec<Note>) {
+    for f in fits(study, peak).into_iter().filter(|f| f.reserved > 0) {
+        let mut kernels: Vec<(u64, InstructionId)> = Vec::new();
+        if let Some(Program { module, .. }) = &study.program {
+            let size = |i: InstructionId| scoped(module.attribute(i, "backend_config")?, f.color);
+            kernels.extend(module.instruction_ids().filter_map(|i| Some((size(i)?, i))));
+        }
+        kernels.sort_by_key(|(size, i)| (std::cmp::Reverse(*size), *i));
+        // Those that are content with less find room in it.
+        let most = kernels.first().map_or(0, |k| k.0);
+        kernels.retain(|k| k.0 == most);
+        let names: Vec<String> =
+            kernels.iter().map(|(size, i)| format!("{} ({})", name(study, *i), bytes(*size))).collect();
+        let who = if names.is_empty() {
+            String::new()
+        } else {
+            format!(" What reserves most of it: {}.", list(&names, 3))
+        };
+        out.push(Note {
+            name: "reserved",
+            bytes: f.reserved,
+            words: format!(
+                "{} of memory space {} hold no value: kernels reserve them for themselves while they run.{who}",
+                both(f.reserved),
+                space_name(study, f.color)
+            ),
+            rows: Vec::new(),
+            instructions: kernels.into_iter().map(|(_, i)| i).collect(),
+        });
+    }
+}
+
+/// What an instruction reserves in a memory space: `"scoped_memory_configs":[{"memory_space":"1","offset":"0","size":"16777216"}]`.
+fn scoped(config: &str, color: u32) -> Option<u64> {
+    let (_, rest) = config.split_once("\"scoped_memory_configs\":[{")?;
+    let rest = rest.split(']').next()?;
+    let of_space = rest.split('{').find(|c| c.contains(&format!("\"memory_space\":\"{color}\"")))?;
+    let (_, size) = of_space.split_once("\"size\":\"")?;
+    size.split('"').next()?.parse().ok().filter(|n| *n > 0)
+}
+
 /// Devices of the TPU that have too little memory.
 fn devices(study: &Study, peak: &Peak, out: &mut Vec<Note>) {
     if !is_tpu(study) {
         return;
     }
-    for f in fits(study, peak) {
+    // How much of the fast memory is taken is up to the compiler, which fills what the generation it compiles for has.
+    for f in fits(study, peak).into_iter().filter(|f| f.color == 0) {
         let Some(words) = device_words(&f) else { continue };
         let bytes = f.fixed.saturating_add(f.temp);
         out.push(Note { name: "device-limits", bytes, words, rows: Vec::new(), instructions: Vec::new() });
@@ -690,6 +870,24 @@ fn of_constants(study: &Study, least: u64, out: &mut Vec<Note>) {
     }
 }
 
+/// Targets of custom calls that the compilers write for themselves: they mark something, or name a buffer, and call no library.
+const MARKERS: [&str; 14] = [
+    "AllocateBuffer",
+    "AnnotateDevicePlacement",
+    "AssumeGatherIndicesInBound",
+    "ConcatBitcast",
+    "CreateBuffer",
+    "LayoutConstraint",
+    "MoveToDevice",
+    "MoveToHost",
+    "Pin",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "Sharding",
+    "SliceToDynamic",
+    "Unpin",
+];
+
 fn of_program(study: &Study, peak: &Peak, all: &[Copy], out: &mut Vec<Note>) {
     let Some(Program { module, facts, .. }) = &study.program else { return };
     let mut add = |name, bytes, words, instructions| {
@@ -706,22 +904,22 @@ fn of_program(study: &Study, peak: &Peak, all: &[Copy], out: &mut Vec<Note>) {
     if is_short {
         let words = format!(
             "The compiler itself recomputes {}, so it was short of memory already.",
-            count(remat.len(), "value", "values")
+            count(remat.len() as u64, "value", "values")
         );
         add("compiler-rematerialized", 0, words, remat);
     }
-    let calls: Vec<InstructionId> =
-        module.instruction_ids().filter(|i| module.instruction(*i).opcode == Opcode::CustomCall).collect();
+    let target = |i: InstructionId| module.attribute(i, "custom_call_target").map(|t| t.trim_matches('"'));
+    let calls: Vec<InstructionId> = module
+        .instruction_ids()
+        .filter(|i| module.instruction(*i).opcode == Opcode::CustomCall)
+        .filter(|i| !target(*i).is_some_and(|t| MARKERS.contains(&t)))
+        .collect();
     if !calls.is_empty() {
-        let targets: BTreeSet<&str> = calls
-            .iter()
-            .filter_map(|i| module.attribute(*i, "custom_call_target"))
-            .map(|t| t.trim_matches('"'))
-            .collect();
+        let targets: BTreeSet<&str> = calls.iter().filter_map(|i| target(*i)).collect();
         let targets: Vec<String> = targets.into_iter().map(str::to_owned).collect();
         let words = format!(
             "{} ({}): what is allocated inside is in no dump; the only work space that shows is what stands in the results.",
-            count(calls.len(), "library call", "library calls"),
+            count(calls.len() as u64, "library call", "library calls"),
             list(&targets, 4)
         );
         add("library-calls", 0, words, calls);
@@ -733,8 +931,12 @@ fn of_program(study: &Study, peak: &Peak, all: &[Copy], out: &mut Vec<Note>) {
         let words = "There is no optimization barrier in this module. The CPU compiler takes barriers out before it copies and schedules: one that the program has is not honoured here.".to_owned();
         add("no-barriers", 0, words, Vec::new());
     }
-    // Nobody offloads where there is memory enough.
-    if is_short
+    // Nobody offloads where there is memory enough: what is recomputed or kept for the backward pass says that there is not.
+    let is_kept = peak.spaces.iter().flat_map(|s| &s.slots).any(|s| {
+        let row = s.rows[0];
+        study.rows[row].origin.phase == Phase::Recomputed || stack(study, row).is_some()
+    });
+    if (is_short || is_kept)
         && matches!(study.backend, Some(Backend::Tpu | Backend::Gpu))
         && !peak.spaces.iter().any(|s| s.color == HOST)
     {
@@ -745,13 +947,46 @@ fn of_program(study: &Study, peak: &Peak, all: &[Copy], out: &mut Vec<Note>) {
             Vec::new(),
         );
     }
+    let moved = host_transfers(study);
+    if !moved.is_empty() {
+        let sum = |to_host: bool| {
+            let of = || moved.iter().filter(move |t| t.is_to_host == to_host);
+            (of().count() as u64, crate::peak::sum(of().map(|t| t.bytes)))
+        };
+        let ((n, to), (m, back)) = (sum(true), sum(false));
+        let mut words = format!(
+            "To the host's memory go {} in {}, and {} come back in {}, in one run.",
+            both(to),
+            count(n, "transfer", "transfers"),
+            both(back),
+            count(m, "transfer", "transfers")
+        );
+        let is_back = |i: &InstructionId| moved.iter().any(|t| !t.is_to_host && t.instruction == *i);
+        for space in peak.spaces.iter().filter(|s| s.color != HOST) {
+            let fetched = space
+                .slots
+                .iter()
+                .filter(|s| s.rows.iter().any(|r| study.rows[*r].instruction.as_ref().is_some_and(is_back)));
+            let there = crate::peak::sum(fetched.map(|s| s.size));
+            if there >= WORTH {
+                _ = write!(
+                    words,
+                    " At the peak of memory space {} {} of what comes back are there.",
+                    space_name(study, space.color),
+                    both(there)
+                );
+            }
+        }
+        let instructions = moved.iter().map(|t| t.instruction).collect();
+        add("host-transfers", to.max(back), words, instructions);
+    }
     let spans = spans(study);
     if !spans.is_empty() {
         let most = spans.iter().max_by_key(|s| (s.bytes, std::cmp::Reverse(s.from)));
         if let Some(s) = most {
             let words = format!(
                 "{} beside other work; {} to {} (steps {} to {}) pins most: {}.",
-                count(spans.len(), "transfer runs", "transfers run"),
+                count(spans.len() as u64, "transfer runs", "transfers run"),
                 module.name_of(s.start),
                 module.name_of(s.done),
                 s.from,

@@ -2,6 +2,7 @@
 
 use crate::cover::Cover;
 use crate::origin::{Phase, common_numbers, without_numbers};
+use crate::places::common_lines;
 use crate::study::{Role, Row, Slab, Study};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +76,7 @@ pub struct Group {
     pub operation: String,
     /// The scope, with `*` for numbers in which the slots' scopes differ.
     pub scope: String,
-    /// The source line, `file.py:12`; of several, the first.
+    /// The source lines, `file.py:12` or `file.py:19–20`; of several files, how many places there are.
     pub source: String,
     /// Which part of a training step.
     pub phase: Phase,
@@ -319,7 +320,7 @@ pub fn groups(study: &Study, slots: &[Slot]) -> Vec<Group> {
             shape: row.shape.clone(),
             operation: row.origin.operation().to_owned(),
             scope: row.origin.scope().to_owned(),
-            source: row.origin.source_words(),
+            source: String::new(),
             phase: row.origin.phase,
             bytes: 0,
             slots: Vec::new(),
@@ -336,7 +337,11 @@ pub fn groups(study: &Study, slots: &[Slot]) -> Vec<Group> {
     }
     let mut out: Vec<Group> = by_key
         .into_iter()
-        .map(|(key, group)| Group { repetitions: scopes.get(&key).map_or(0, BTreeSet::len), ..group })
+        .map(|(key, group)| {
+            let rows: Vec<&Row> = group.slots.iter().map(|s| slots[*s].row(study)).collect();
+            let repetitions = scopes.get(&key).map_or(0, BTreeSet::len);
+            Group { repetitions, source: common_lines(&rows), ..group }
+        })
         .collect();
     out.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.slots.cmp(&b.slots)));
     out

@@ -1,7 +1,8 @@
 //! Dimensions that stand in a shape twice: what grows with the square of a sequence's length, guessed from shapes.
 
+use crate::copies::argument_copied;
 use crate::peak::{Slot, SpacePeak};
-use crate::study::{Role, Study};
+use crate::study::{Role, Row, Study};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A dimension that a shape has more than once.
@@ -87,8 +88,17 @@ impl Growing {
     }
 }
 
-/// What at a memory space's peak repeats a dimension, the most bytes first. A matrix of the shape of an argument is left out:
-/// it is more likely a weight, or its gradient.
+/// Is a value an argument as a whole, copied or converted?
+fn is_argument(study: &Study, row: &Row) -> bool {
+    let found = study.program.as_ref().zip(row.value).and_then(|(p, value)| {
+        let at = p.facts.value(value).defined_at();
+        argument_copied(&p.module, at.instruction, at.sub)
+    });
+    found.is_some()
+}
+
+/// What at a memory space's peak repeats a dimension, the most bytes first. A matrix of the shape of an argument is left out, and
+/// so is an argument that was copied or converted: that is more likely a weight, or its gradient.
 #[must_use]
 pub fn growing(study: &Study, space: &SpacePeak) -> Vec<Growing> {
     let of_arguments: BTreeSet<Vec<u64>> = study
@@ -99,8 +109,13 @@ pub fn growing(study: &Study, space: &SpacePeak) -> Vec<Growing> {
         .collect();
     let mut found: BTreeMap<RepeatedDimension, Vec<&Slot>> = BTreeMap::new();
     for slot in &space.slots {
-        let shape = &slot.row(study).shape;
+        let row = slot.row(study);
+        let shape = &row.shape;
         let Some(dimension) = repeated(shape) else { continue };
+        // A weight in other elements or another order is one all the same.
+        if slot.rows.iter().any(|r| is_argument(study, &study.rows[*r])) {
+            continue;
+        }
         let all = dimensions(shape);
         if all.len() > 2 || !of_arguments.contains(&all) {
             found.entry(dimension).or_default().push(slot);
@@ -109,17 +124,17 @@ pub fn growing(study: &Study, space: &SpacePeak) -> Vec<Growing> {
     let mut out: Vec<Growing> = found
         .into_iter()
         .map(|(dimension, slots)| {
-            let mut by_shape: BTreeMap<&str, u64> = BTreeMap::new();
+            let mut by_shape: BTreeMap<String, u64> = BTreeMap::new();
             for slot in &slots {
                 let bytes = by_shape.entry(crate::notes::short(&slot.row(study).shape)).or_default();
                 *bytes = bytes.saturating_add(slot.size);
             }
-            let mut shapes: Vec<&str> = by_shape.keys().copied().collect();
-            shapes.sort_by_key(|s| std::cmp::Reverse(by_shape[s]));
+            let mut shapes: Vec<(String, u64)> = by_shape.into_iter().collect();
+            shapes.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
             Growing {
                 dimension,
                 bytes: crate::peak::sum(slots.iter().map(|s| s.size)),
-                shapes: shapes.into_iter().map(str::to_owned).collect(),
+                shapes: shapes.into_iter().map(|(shape, _)| shape).collect(),
                 rows: slots.iter().map(|s| s.rows[0]).collect(),
             }
         })

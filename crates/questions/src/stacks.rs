@@ -1,5 +1,6 @@
 //! Arrays that a loop fills element by element: residuals and gradients of a scan.
 
+use crate::loops::trip_count;
 use crate::study::{Program, Study};
 use hlo::{InstructionId, Module, Opcode, Shape, ShapeId};
 
@@ -27,7 +28,7 @@ pub fn stack(study: &Study, row: usize) -> Option<Stack> {
     let buffer = facts.buffer(facts.value(row.value?).buffer);
     for v in &buffer.values {
         let at = facts.value(*v).defined_at();
-        let Some((whole, update)) = update_of(module, at.instruction, at.sub) else { continue };
+        let Some((whole, update, is_read)) = update_of(module, at.instruction, at.sub) else { continue };
         let Some((length, element)) = one_of_many(module, whole, update) else { continue };
         let computation = module.instruction(at.instruction).computation;
         let caller = facts
@@ -38,7 +39,12 @@ pub fn stack(study: &Study, row: usize) -> Option<Stack> {
             .find(|c| module.instruction(*c).opcode == Opcode::While);
         // Outside of a loop a slice is written once.
         let is_looped = caller.is_some() || is_inside_loop(program, computation);
-        if is_looped && length > 1 {
+        // What the loop also reads is changed in place, and so is what it has another number of rounds for.
+        let rounds = caller.and_then(|c| trip_count(module, c));
+        let is_filled =
+            rounds.is_none_or(|n| n > 0 && length.is_multiple_of(n) && length / n <= MOST_AT_ONCE);
+        let is_read = is_read || is_read_beside(program, buffer, computation, at.instruction);
+        if is_looped && length > 1 && is_filled && !is_read {
             return Some(Stack {
                 length,
                 element,
@@ -49,6 +55,35 @@ pub fn stack(study: &Study, row: usize) -> Option<Stack> {
         }
     }
     None
+}
+
+/// Elements that one round of a loop writes at most, as an unrolled one does.
+const MOST_AT_ONCE: u64 = 16;
+
+/// Does something in this computation read the array, other than to hand it on or to write an element into it?
+fn is_read_beside(
+    program: &Program,
+    buffer: &analysis::Buffer,
+    computation: hlo::ComputationId,
+    writer: InstructionId,
+) -> bool {
+    let Program { module, facts, .. } = program;
+    buffer.values.iter().flat_map(|v| &facts.value(*v).uses).any(|u| {
+        let reader = module.instruction(u.user);
+        let hands_on = matches!(
+            reader.opcode,
+            Opcode::Tuple
+                | Opcode::GetTupleElement
+                | Opcode::Bitcast
+                | Opcode::Copy
+                | Opcode::DynamicUpdateSlice
+                | Opcode::While
+                | Opcode::Conditional
+                | Opcode::Call
+        );
+        let writes = update_of(module, u.user, 0).is_some_and(|(_, _, is_read)| !is_read);
+        reader.computation == computation && u.user != writer && !hands_on && !writes
+    })
 }
 
 fn is_inside_loop(program: &Program, mut computation: hlo::ComputationId) -> bool {
@@ -63,8 +98,8 @@ fn is_inside_loop(program: &Program, mut computation: hlo::ComputationId) -> boo
     false
 }
 
-/// If an instruction writes a slice into an array: the array's shape and the slice's.
-fn update_of(module: &Module, id: InstructionId, sub: u32) -> Option<(ShapeId, ShapeId)> {
+/// If an instruction writes a slice into an array: the array's shape and the slice's, and whether it reads the array as well.
+fn update_of(module: &Module, id: InstructionId, sub: u32) -> Option<(ShapeId, ShapeId, bool)> {
     let mut at = id;
     if module.instruction(id).opcode == Opcode::Fusion {
         at = module.root(*module.called(id).first()?);
@@ -78,8 +113,15 @@ fn update_of(module: &Module, id: InstructionId, sub: u32) -> Option<(ShapeId, S
     for _ in 0..4 {
         match module.instruction(at).opcode {
             Opcode::DynamicUpdateSlice => {
-                let update = *module.operands(at).get(1)?;
-                return Some((module.instruction(at).shape, module.instruction(update).shape));
+                let [array, update, ..] = module.operands(at) else { return None };
+                let computation = module.instruction(at).computation;
+                let is_read = module.instruction(id).opcode == Opcode::Fusion
+                    && module
+                        .computation(computation)
+                        .instructions
+                        .iter()
+                        .any(|i| *i != at && module.operands(*i).contains(array));
+                return Some((module.instruction(at).shape, module.instruction(*update).shape, is_read));
             }
             Opcode::Bitcast | Opcode::Copy | Opcode::Convert | Opcode::Reshape => {
                 at = *module.operands(at).first()?;
@@ -175,6 +217,63 @@ pub fn spans(study: &Study) -> Vec<Span> {
         span.colors = places.iter().map(|p| study.slabs[p.0].color).collect();
         span.colors.sort_unstable();
         span.colors.dedup();
+    }
+    out
+}
+
+/// A transfer between the host's memory and the device's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostTransfer {
+    /// The instruction that makes it, or begins it.
+    pub instruction: InstructionId,
+    /// Is it to the host?
+    pub is_to_host: bool,
+    /// Bytes in one run of the program, a loop whose count is not known taken once.
+    pub bytes: u64,
+}
+
+/// The memory space of the host.
+const HOST: u32 = 5;
+
+/// All transfers to the host's memory and back, in the order of the text: copies, and slices that are read from or written into an
+/// array beside other work. Needs the program.
+#[must_use]
+pub fn host_transfers(study: &Study) -> Vec<HostTransfer> {
+    let Some(program) = &study.program else { return Vec::new() };
+    let Program { module, facts, .. } = program;
+    if !study.slabs.iter().any(|s| s.color == HOST) {
+        return Vec::new();
+    }
+    let (runs, _) = crate::copies::runs(program);
+    let is_host = |shape: ShapeId| module.shapes.memory_space(shape) == HOST;
+    let mut out = Vec::new();
+    for id in module.instruction_ids().filter(|i| facts.clock.time(*i).is_some()) {
+        let own = |i: InstructionId| module.instruction(i).shape;
+        let operand = |i: InstructionId, n: usize| module.operands(i).get(n).map(|o| own(*o));
+        // From where, to where, and what is moved.
+        let found = match module.instruction(id).opcode {
+            Opcode::Copy => operand(id, 0).map(|from| (from, own(id), own(id))),
+            Opcode::CopyStart => operand(id, 0).and_then(|from| {
+                let part = module.shapes.find(own(id), &[0])?;
+                let to = module.shapes.subshapes(own(id)).get(part as usize)?.shape;
+                Some((from, to, to))
+            }),
+            Opcode::AsyncStart => module.called(id).first().and_then(|body| {
+                let root = module.root(*body);
+                match module.instruction(root).opcode {
+                    Opcode::DynamicUpdateSlice => Some((operand(root, 1)?, own(root), operand(root, 1)?)),
+                    Opcode::DynamicSlice | Opcode::Slice => Some((operand(root, 0)?, own(root), own(root))),
+                    _ => None,
+                }
+            }),
+            _ => None,
+        };
+        let Some((_, to, moved)) = found.filter(|(from, to, _)| is_host(*from) != is_host(*to)) else {
+            continue;
+        };
+        let times = runs.get(&module.instruction(id).computation).copied().flatten().unwrap_or(1);
+        let bytes = facts.target.bytes(&module.shapes, moved).saturating_mul(times);
+        out.push(HostTransfer { instruction: id, is_to_host: is_host(to), bytes });
     }
     out
 }

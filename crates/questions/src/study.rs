@@ -71,6 +71,21 @@ pub enum Role {
     ThreadLocal,
 }
 
+/// The name of a memory space: its number, and on the machines that have several what it is: `5 (host)`.
+#[must_use]
+pub fn space_name(study: &Study, color: u32) -> String {
+    let name = match (study.backend, color) {
+        (Some(Backend::Tpu), 0) => "HBM",
+        (Some(Backend::Tpu), 1) => "VMEM",
+        (Some(Backend::Tpu), 2) => "flags",
+        (Some(Backend::Tpu), 6) => "SMEM",
+        (Some(Backend::Gpu), 1) => "collectives",
+        (Some(Backend::Tpu | Backend::Gpu), 5) => "host",
+        _ => return color.to_string(),
+    };
+    format!("{color} ({name})")
+}
+
 impl Role {
     /// All, in the order in which they are listed.
     pub const ALL: [Self; 5] = [Self::Argument, Self::Output, Self::Temp, Self::Constant, Self::ThreadLocal];

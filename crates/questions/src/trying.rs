@@ -4,13 +4,14 @@
 use crate::changes::{is_known, placed, presets, report, report_of, returns_read_only};
 use crate::edit::{Edit, Run, cut, is_cut_of, only};
 use crate::peak::{peak, sum};
-use crate::study::{Program, Role, Study};
+use crate::study::{Program, Role, Row, Study};
 use analysis::{Facts, Orders, RangeEdit, Step, Target, ValueId};
-use assigner::words::{both, difference};
+use assigner::words::{both, difference, list};
 use assigner::{Assignment, Options, words};
 use checker::Verdict;
-use dumps::read::BufferAssignmentFile;
+use dumps::read::{BufferAssignmentFile, ValueName};
 use hlo::Module;
+use std::collections::HashMap;
 
 /// The sums of an assignment, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -295,7 +296,39 @@ pub fn try_edits(study: &Study, baseline: &Baseline, edits: &[Edit]) -> Result<T
     remarks.extend(baseline.theirs.and_then(|theirs| base_words(theirs, before.total)));
     let study = Study::of_assignment(program, assignment, decisions);
     let after = Sizes::of(&study);
+    let is_donation = edits.iter().any(|e| matches!(e, Edit::Donate { .. }));
+    if is_donation && !is_same_module && after.temp > before.temp {
+        remarks.extend(turned_out(original, baseline, &study));
+    }
     Ok(Tried { study, edits: said, before, after, sharings, soundness, remarks })
+}
+
+/// Values that stood in the memory of outputs or arguments and are temporary now that an argument is donated: the largest of
+/// them, in a sentence.
+fn turned_out(original: &Program, baseline: &Baseline, after: &Study) -> Option<String> {
+    let module = original.module.clone();
+    let facts = facts_of(&module, &original.facts.target).ok()?;
+    let mut options = Options::default();
+    if let Some(file) = &baseline.placed {
+        options.presets = presets(&module, &facts, file).unwrap_or_default();
+    }
+    let before = Study::of_program(Program::new(module, facts), &options);
+    let roles: HashMap<&ValueName, Role> =
+        before.rows.iter().map(|r| (&r.name, before.slab(r).role)).collect();
+    let is_out = |r: &&Row| {
+        let was = roles.get(&r.name).is_some_and(|r| matches!(r, Role::Output | Role::Argument));
+        was && after.slab(r).role == Role::Temp && !r.is_tuple && r.size > 0
+    };
+    let mut out: Vec<&Row> = after.rows.iter().filter(is_out).collect();
+    out.sort_by_key(|r| std::cmp::Reverse(r.size));
+    let names: Vec<String> =
+        out.iter().map(|r| format!("{} ({})", cut(&r.name.to_string()), words::bytes(r.size))).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "The output no longer has memory of its own, in which other values stood before it was written. Temporary now: {}.",
+            list(&names, 3)
+        )
+    })
 }
 
 /// Executes the assignment of a study, or the one that `text` is: is it right for the program? `None` without a program.

@@ -57,12 +57,11 @@ pub fn headline(study: &Study, peak: &Peak) -> Vec<String> {
             format!("{} {}{donated}", owner(o.role), both(o.bytes))
         })
         .collect();
-    out.push(format!(
-        "{} in {} allocations: {}.",
-        both(peak.total),
-        grouped(study.slabs.len() as u64),
-        if kinds.is_empty() { "none with bytes".to_owned() } else { kinds.join(", ") }
-    ));
+    let kinds = if kinds.is_empty() { "none with bytes".to_owned() } else { kinds.join(", ") };
+    out.push(match study.slabs.len() {
+        1 => format!("{} in 1 allocation: {kinds}.", both(peak.total)),
+        n => format!("{} in {} allocations: {kinds}.", both(peak.total), grouped(n as u64)),
+    });
     for space in peak.spaces.iter().filter(|s| s.temp > 0) {
         out.push(format!(
             "The temporaries of memory space {} take {}; most of that is in use at step {} of {}, {}: {} ({}).",
@@ -203,6 +202,16 @@ pub fn out_of_memory(e: &OutOfMemory) -> Vec<String> {
         (Some(used), None) => words.push(format!("The program needs {}{space}.", size_words(used))),
         _ => {}
     }
+    if let (opening::Form::Scoped, Some(asked), Some(limit)) = (e.form, e.requested, e.limit) {
+        words.push(format!(
+            "A kernel asked for {} of its own{space}; its limit is {}.",
+            size_words(asked),
+            size_words(limit)
+        ));
+        let name = e.buffers.first().and_then(|b| b.op_name.as_deref().or(b.label.as_deref()));
+        words.extend(name.map(|name| format!("It is the kernel {}.", cut(name))));
+        return words;
+    }
     if let Some(asked) = e.requested {
         words.push(format!("One request, at run time, asked for {}.", size_words(asked)));
     }
@@ -216,11 +225,10 @@ pub fn out_of_memory(e: &OutOfMemory) -> Vec<String> {
     }
     if !e.buffers.is_empty() {
         let sum = e.buffers.iter().fold(0u64, |s, b| s.saturating_add(b.size.bytes));
-        words.push(format!(
-            "The listing names {} buffers with {} together.",
-            grouped(e.buffers.len() as u64),
-            binary(sum)
-        ));
+        words.push(match e.buffers.len() {
+            1 => format!("The listing names 1 buffer with {}.", binary(sum)),
+            n => format!("The listing names {} buffers with {} together.", grouped(n as u64), binary(sum)),
+        });
     }
     words
 }

@@ -3,7 +3,7 @@
 use crate::commands::peak::notes_in_json;
 use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::{Answer, Failure, say, shown};
-use assigner::words::{both, grouped};
+use assigner::words::{both, count, grouped};
 use questions::{Change, CopyKind, Effort, advise};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -72,6 +72,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             "tried": found.tried,
             "spoilt": found.spoilt,
             "untried": found.untried,
+            "unsound": found
+                .unsound
+                .iter()
+                .map(|u| json!({"change": name(&u.change), "bytes": u.bytes, "words": u.words}))
+                .collect::<Vec<_>>(),
             "unproved": found.is_unproved,
             "base": found.base,
             "caveat": found.caveat(),
@@ -104,10 +109,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     };
     _ = writeln!(
         out,
-        "Tried {}; {} would lose a value without another copy, and with it save less{untried}.",
-        grouped(found.tried as u64),
+        "Tried {}; {} would lose a value without another copy{untried}.",
+        count(found.tried as u64, "change", "changes"),
         grouped(found.spoilt as u64)
     );
+    for u in found.unsound.iter().take(MOST_UNSOUND) {
+        _ = writeln!(out, "  {}", u.words);
+    }
+    if found.unsound.len() > MOST_UNSOUND {
+        let rest = &found.unsound[MOST_UNSOUND..];
+        let bytes = rest.iter().fold(0u64, |n, u| n.saturating_add(u.bytes));
+        _ = writeln!(
+            out,
+            "  and {} of {} for such reasons; `try --donate` says each",
+            count(rest.len() as u64, "argument", "arguments"),
+            both(bytes)
+        );
+    }
     for words in found.base.as_deref().into_iter().chain(found.caveat()) {
         _ = writeln!(out, "{words}");
     }
@@ -134,7 +152,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         _ = writeln!(
             out,
             "  In memory space {} no packing needs fewer than {} of temporaries; this one takes {}.",
-            f.color,
+            questions::space_name(&study, f.color),
             both(f.least_temp),
             both(f.temp)
         );
@@ -145,10 +163,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     say(&shown(&out))
 }
 
+/// Donations that would lose a value and are told one by one.
+const MOST_UNSOUND: usize = 3;
+
 fn name(change: &Change) -> &'static str {
     match change {
         Change::Donate { .. } => "donate",
+        Change::DonateAndCopy { .. } => "donate-and-copy",
         Change::DonateAll(_) => "donate-all",
+        Change::DonateSound(_) => "donate-sound",
         Change::DropOutput { .. } => "drop-output",
         Change::Later(_) => "later",
         Change::Sooner(_) => "sooner",

@@ -78,13 +78,19 @@ struct Check {
 
 /// No limit is kept by an assignment of which a part is missing.
 pub(crate) fn not_to_be_relied_on(study: &questions::Study) -> Option<Failure> {
+    damaged(study, "whether the limits are kept is not known")
+}
+
+/// What is told after all that could be read if the assignment is damaged, or another file contradicts it: what a script has
+/// got is not to be taken for the whole.
+pub(crate) fn damaged(study: &questions::Study, so: &str) -> Option<Failure> {
     let first = study.doubts.first()?;
     let more = match study.doubts.len() {
         1 => String::new(),
         n => format!(" (and {} more, told above)", n - 1),
     };
     Some(Failure(format!(
-        "whether the limits are kept is not known: {first}{more}\nexpected an assignment that is whole and agrees with the other files of its module, or --ours"
+        "{so}: {first}{more}\nexpected an assignment that is whole and agrees with the other files of its module, or --ours"
     )))
 }
 
@@ -106,9 +112,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
                 "--max-copies, expected the module's text, in which copies stand".to_owned(),
             ));
         }
-        let copies = questions::copies(&study);
-        let written =
-            copies.iter().fold(0u64, |n, c| n.saturating_add(c.bytes.saturating_mul(c.runs.unwrap_or(1))));
+        let written = questions::written(&study, &questions::copies(&study)).bytes;
         sizes.push(("copies", arguments.max_copies, written));
     }
     for (what, limit, actual) in sizes {

@@ -1,4 +1,4 @@
-//! `bufferscope copies MODULE [--stage STAGE] [--region-analysis] [--explain [--json]]`
+//! `bufferscope copies MODULE [--present|--explain] [--stage STAGE] [--region-analysis] [--json|--print]`
 
 use crate::input::{AssignmentArguments, ModuleArguments, Unanalysed};
 use crate::{Answer, Failure, say, shown};
@@ -8,7 +8,7 @@ use copy_insertion::{
     Stage, Suggestion, Until, insert_copies, needless, retrace, suggest, words,
 };
 use hlo::Module;
-use questions::{CopyKind, Study};
+use questions::{CopyKind, Program, Study};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -16,19 +16,24 @@ use std::fmt::Write as _;
 pub(crate) struct Arguments {
     #[command(flatten)]
     module: ModuleArguments,
-    /// Stop after this phase: added, removed, special or after
-    #[arg(long, value_name = "STAGE", value_parser = stage, default_value = "after")]
-    stage: Stage,
-    /// Ask region analysis where the plain test fails (`--xla_cpu_copy_insertion_use_region_analysis`)
+    /// Run the pass, and stop after this phase: added, removed, special or after
+    #[arg(long, value_name = "STAGE", value_parser = stage)]
+    stage: Option<Stage>,
+    /// Run the pass, and ask region analysis where the plain test fails (`--xla_cpu_copy_insertion_use_region_analysis`)
     #[arg(long)]
     region_analysis: bool,
-    /// Tell of each copy that stays why it was made, why it stays, and what would let it go
+    /// Run the pass, and tell of each copy that stays why it was made, why it stays, and what would let it go [default for a
+    /// module without a schedule or without copies]
     #[arg(long)]
     explain: bool,
-    /// List the copies that stand in the module, with what they cost and, where the pass can tell, why they are there
+    /// List the copies that stand in the module: what they cost, why they are there, and what would let them go [default for a
+    /// module that has some]
     #[arg(long, conflicts_with_all = ["explain", "stage", "region_analysis"])]
     present: bool,
-    /// With --explain or --present: one JSON object
+    /// Run the pass, and print the module with its copies
+    #[arg(long, conflicts_with_all = ["explain", "present", "json"])]
+    print: bool,
+    /// One JSON object
     #[arg(long)]
     json: bool,
 }
@@ -44,20 +49,29 @@ fn stage(name: &str) -> Result<Stage, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
+    let is_of_the_pass = arguments.explain
+        || arguments.print
+        || arguments.stage.is_some()
+        || arguments.region_analysis
+        || arguments.module.inserts_copies();
     if arguments.present {
-        return present(arguments);
+        return present(arguments, &stands(arguments)?);
     }
-    if arguments.json && !arguments.explain {
-        return Err(Failure("--json, expected --explain or --present with it".to_owned()));
+    if !is_of_the_pass && arguments.module.has_schedule()? {
+        let study = stands(arguments)?;
+        if !questions::copies(&study).is_empty() {
+            return present(arguments, &study);
+        }
     }
     let input = arguments.module.unanalysed(copy_insertion::guess_orders)?;
     let Unanalysed { module, orders, target } = &input;
-    let region_analysis =
-        if arguments.region_analysis { RegionAnalysis::Always } else { RegionAnalysis::Never };
-    let options = Options { region_analysis, stop_after: arguments.stage, ..Options::default() };
+    let mut options = Options { stop_after: arguments.stage.unwrap_or(Stage::After), ..Options::of(target) };
+    if arguments.region_analysis {
+        options.region_analysis = RegionAnalysis::Always;
+    }
     let failure =
         |e: copy_insertion::Error| arguments.module.failure(module, e.instruction(), &e.describe(module));
-    if !arguments.explain {
+    if arguments.print {
         let outcome = insert_copies(module, orders, target, options).map_err(failure)?;
         return say(&hlo::print(&outcome.module));
     }
@@ -72,20 +86,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     say(&in_words(module, &outcome, &stayed))
 }
 
-/// The copies that stand in the module.
-fn present(arguments: &Arguments) -> Result<Answer, Failure> {
+/// The module with what is known of it.
+fn stands(arguments: &Arguments) -> Result<Study, Failure> {
     let study = arguments.module.study(&AssignmentArguments::default(), false)?;
-    let Some(program) = &study.program else {
+    if study.program.is_none() {
         return Err(Failure(
             "copies stand in the module's text, expected the file that ends in after_optimizations.txt"
                 .to_owned(),
         ));
-    };
-    let module = &program.module;
-    let copies = questions::copies(&study);
-    let (causes, unknown) = questions::causes(&study, &copies);
+    }
+    Ok(study)
+}
+
+/// The copies that stand in the module.
+fn present(arguments: &Arguments, study: &Study) -> Result<Answer, Failure> {
+    let Some(Program { module, .. }) = &study.program else { return Ok(Answer::Yes) };
+    let copies = questions::copies(study);
+    let (causes, unknown) = questions::causes(study, &copies);
     let cause = |id| causes.iter().find(|c| c.copy == id);
-    let sum = copies.iter().fold(0u64, |n, c| n.saturating_add(c.written()));
+    let sum = questions::written(study, &copies);
     if arguments.json {
         let list: Vec<Value> = copies
             .iter()
@@ -98,27 +117,29 @@ fn present(arguments: &Arguments) -> Result<Answer, Failure> {
                     "kind": c.kind.words(),
                     "bytes": c.bytes,
                     "runs": c.runs,
+                    "branch": c.branch.map(|(at, branch)| json!({"conditional": module.name_of(at), "branch": branch})),
                     "written": c.written(),
                     "in_place": c.in_place,
                     "shape": module.shapes.long(module.instruction(c.instruction).shape),
                     "cause": cause.map(|c| &c.words),
                     "removed_by": cause.map(|c| &c.removes),
-                    "asked_by": asked_by(&study, [c.row, c.source_row]),
+                    "asked_by": asked_by(study, [c.row, c.source_row]),
                 })
             })
             .collect();
         let out = json!({
             "copies": list,
-            "bytes": sum,
+            "bytes": sum.bytes,
+            "uncounted_loops": sum.is_uncounted,
             "causes_unknown": unknown,
         });
         return say(&format!("{out}\n"));
     }
-    let mut out = format!(
-        "{} {} each time the program runs.\n",
-        if copies.len() == 1 { "1 copy writes".to_owned() } else { format!("{} copies write", copies.len()) },
-        both(sum)
-    );
+    let mut out = match copies.len() {
+        0 => "No copy of an array stands in the module.\n".to_owned(),
+        1 => format!("1 copy writes {} each time the program runs{}.\n", both(sum.bytes), sum.caveat()),
+        n => format!("{n} copies write {} each time the program runs{}.\n", both(sum.bytes), sum.caveat()),
+    };
     if let Some(why) = &unknown {
         _ = writeln!(
             out,
@@ -126,11 +147,15 @@ fn present(arguments: &Arguments) -> Result<Answer, Failure> {
         );
     }
     for c in &copies {
-        let times = match c.runs {
+        let most = if c.branch.is_some() { "at most " } else { "" };
+        let mut times = match c.runs {
             Some(1) => String::new(),
-            Some(n) => format!(", {n} times: {}", both(c.bytes.saturating_mul(n))),
+            Some(n) => format!(", {most}{n} times: {}", both(c.bytes.saturating_mul(n))),
             None => ", as often as its loop runs".to_owned(),
         };
+        if let Some((at, branch)) = c.branch {
+            _ = write!(times, ", if {} takes branch {branch}", module.name_of(at));
+        }
         let argument = c.argument.map(|n| format!(" (argument {n})")).unwrap_or_default();
         _ = writeln!(
             out,
@@ -177,8 +202,9 @@ fn in_words(module: &Module, outcome: &Outcome, stayed: &[(&CopyStory, &Vec<Sugg
     let count = |fate: Fate| outcome.copies.iter().filter(|s| s.fate == fate).count();
     let bytes: u64 = stayed.iter().map(|(s, _)| s.bytes).sum();
     let mut out = format!(
-        "Copies that stay: {}, writing {bytes} bytes; removed: {}; without readers: {}.\n",
+        "Copies that stay: {}, writing {}; removed: {}; without readers: {}.\n",
         stayed.len(),
+        both(bytes),
         count(Fate::Removed),
         count(Fate::Dead)
     );

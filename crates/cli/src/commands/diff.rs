@@ -5,9 +5,9 @@ use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::side::{Peak, Side};
 use crate::{Answer, Failure, say, shown};
 use analysis::Backend;
-use assigner::words::{both, bytes, difference, list as list_of};
+use assigner::words::{both, bytes, count, difference, list as list_of};
 use dumps::diff::{AllocationFace, Difference, Place, Totals, diff};
-use questions::{By, Comparison, Study, compare};
+use questions::{By, Comparison, PeaksOf, Study, compare};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -118,7 +118,8 @@ fn comparison_in_words(left: &Study, right: &Study, c: &Comparison, is_same: boo
         if a.0 > 0 || b.0 > 0 {
             _ = writeln!(
                 out,
-                "most temporaries alive in memory space {color}: {} at step {} of {} -> {} at step {} of {}: {}",
+                "most temporaries alive in memory space {}: {} at step {} of {} -> {} at step {} of {}: {}",
+                questions::space_name(left, color),
                 both(a.0),
                 a.1,
                 left.end,
@@ -129,8 +130,25 @@ fn comparison_in_words(left: &Study, right: &Study, c: &Comparison, is_same: boo
             );
         }
     }
+    if let Some([total, temps]) = c.opposite() {
+        _ = writeln!(
+            out,
+            "The temporaries change by {}, all memory by {}: what is temporary on one side stands in the memory of arguments or outputs on the other.",
+            difference(temps.0, temps.1),
+            difference(total.0, total.1)
+        );
+    }
     if !c.at_peak.is_empty() {
-        out += "\nWhat makes the difference at the two peaks:\n";
+        match c.peaks_of {
+            PeaksOf::Temporaries => out += "\nWhat makes the difference at the two peaks:\n",
+            PeaksOf::Everything { steps: (l, r) } => {
+                _ = writeln!(
+                    out,
+                    "\nWhat makes the difference where most of all memory is in use, at step {l} of {} and step {r} of {}:",
+                    left.end, right.end
+                );
+            }
+        }
         for s in c.at_peak.iter().take(MOST) {
             let count = if s.count.0 == s.count.1 {
                 s.count.0.to_string()
@@ -165,8 +183,8 @@ fn comparison_in_words(left: &Study, right: &Study, c: &Comparison, is_same: boo
     let by = |wanted: By| c.matched.iter().filter(|m| m.by == wanted).count();
     _ = writeln!(
         out,
-        "\n{} values are the same by name, {} by shape, operation and scope, {} by operation and scope only.",
-        by(By::Name),
+        "\n{} the same by name, {} by shape, operation and scope, {} by operation and scope only.",
+        count(by(By::Name) as u64, "value is", "values are"),
         by(By::Origin),
         by(By::Scope)
     );
@@ -265,6 +283,10 @@ fn comparison_in_json(left: &Study, right: &Study, c: &Comparison, is_same: bool
         "left": side(&c.peaks.0),
         "right": side(&c.peaks.1),
         "at_peak": at_peak,
+        "at_peak_of": match c.peaks_of {
+            PeaksOf::Temporaries => "temporaries",
+            PeaksOf::Everything { .. } => "all",
+        },
         "matched": {
             "name": c.matched.iter().filter(|m| m.by == By::Name).count(),
             "origin": c.matched.iter().filter(|m| m.by == By::Origin).count(),

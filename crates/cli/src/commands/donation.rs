@@ -105,6 +105,7 @@ fn in_json(study: &Study, table: &Donation) -> Value {
                             WhyNot::Bytes(_) => "bytes",
                             WhyNot::Shape => "shape",
                             WhyNot::Sharding => "sharding",
+                            WhyNot::Space => "space",
                             WhyNot::Nothing => "nothing",
                         };
                         json!({"output": o.to_string(), "reason": reason})

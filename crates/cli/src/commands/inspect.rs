@@ -1,10 +1,10 @@
 //! `bufferscope inspect FOLDER_OR_FILE [--json]`
 
 use crate::{Answer, Failure, files, say};
-use assigner::words::{both, bytes, grouped};
+use assigner::words::{both, bytes, count, grouped, list as list_of};
 use dumps::diff::Totals;
 use dumps::read::Size;
-use opening::{Entry, Finding, Limits, Loaded, Opened, OutOfMemory, Remark, VerboseLog};
+use opening::{Entry, Finding, Foreign, Kind, Limits, Loaded, Opened, OutOfMemory, Remark, VerboseLog};
 use questions::{Peak, Role, Settings, Source, Study, peak};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -44,6 +44,8 @@ struct Listed<'a> {
     generation: Option<opening::Generation>,
     /// Our assignment beside XLA's.
     rerun: Option<String>,
+    /// Why the sums of XLA's assignment are not to be relied on.
+    doubts: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
@@ -74,13 +76,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let is_error = |r: &Remark| r.severity == hlo::Severity::Error;
     let unread = listed.iter().filter(|l| l.remarks.iter().any(is_error)).count();
     let damaged = opened.remarks.iter().filter(|r| is_error(r)).count();
-    if unread + damaged > 0 {
+    let doubtful = listed.iter().filter(|l| !l.doubts.is_empty()).count();
+    if unread + damaged + doubtful > 0 {
         let mut lines = Vec::new();
         if unread > 0 {
             lines.push(format!(
-                "{unread} of {} modules cannot be read whole, expected files without errors",
-                listed.len()
+                "{unread} of {} cannot be read whole, expected files without errors",
+                count(listed.len() as u64, "module", "modules")
             ));
+        }
+        if doubtful > 0 {
+            lines.push(format!(
+                "the sums of {doubtful} of {} are not to be relied on, expected assignments that are whole and agree with the other files:",
+                count(listed.len() as u64, "module", "modules")
+            ));
+            let all = listed.iter().filter_map(|l| Some((l, l.doubts.first()?)));
+            lines.extend(all.take(MOST_DAMAGED).map(|(l, why)| {
+                let id = l.entry.id.as_ref().map(|id| format!("{id} ")).unwrap_or_default();
+                format!("  {id}{}: {}", shown(&l.entry.name), shown_long(why))
+            }));
         }
         if damaged > 0 {
             let (files, were) = if damaged == 1 { ("file", "was") } else { ("files", "were") };
@@ -120,6 +134,40 @@ fn folded(remarks: &[&Remark]) -> Vec<String> {
     out
 }
 
+/// Files beside modules that are of no use here, as every dump has some, by kind in one line; and the remarks on all others.
+fn other_kinds(opened: &Opened) -> (String, Vec<&Remark>) {
+    let mut kinds: HashMap<&str, &'static str> = HashMap::new();
+    if !opened.modules.is_empty() {
+        let foreign =
+            opened.files.iter().filter(|f| matches!(f.kind, Kind::Foreign(k) if k != Foreign::Utf16));
+        kinds.extend(foreign.map(|f| (f.name.as_str(), f.kind.words())));
+    }
+    let (passed_over, told): (Vec<&Remark>, Vec<&Remark>) = opened
+        .remarks
+        .iter()
+        .partition(|r| r.severity == hlo::Severity::Warning && kinds.contains_key(&*r.file));
+    // A few are named, with what each is and how to get something else.
+    if passed_over.len() <= MOST_ALIKE {
+        return (String::new(), opened.remarks.iter().collect());
+    }
+    let mut counts: Vec<(&str, u64)> = Vec::new();
+    for r in &passed_over {
+        let kind = kinds[&*r.file];
+        match counts.iter_mut().find(|c| c.0 == kind) {
+            Some(count) => count.1 += 1,
+            None => counts.push((kind, 1)),
+        }
+    }
+    counts.sort_by_key(|c| std::cmp::Reverse(c.1));
+    let counts: Vec<String> = counts.iter().map(|(kind, n)| format!("{} of {kind}", grouped(*n))).collect();
+    let words = format!(
+        "{} beside the modules are passed over: {}.\n",
+        count(passed_over.len() as u64, "file", "files"),
+        list_of(&counts, 6)
+    );
+    (words, told)
+}
+
 /// Is nothing of use there? Then it is told as an error.
 fn is_nothing(opened: &Opened) -> bool {
     opened.modules.is_empty() && opened.errors.is_empty() && opened.logs.is_empty()
@@ -131,6 +179,7 @@ fn list<'a>(opened: &Opened, i: usize, entry: &'a Entry, with_rerun: bool) -> Li
     let (figures, findings) = (std::mem::take(figures), std::mem::take(findings));
     let (missing, mut remarks) = (std::mem::take(missing), std::mem::take(remarks));
     let (backend, generation) = (loaded.backend, loaded.generation);
+    let doubts = loaded.doubts.clone();
     let is_large = figures.instructions.is_some_and(|n| n > MOST_INSTRUCTIONS) && figures.totals.is_none();
     let mut rerun = None;
     let peak = if is_large {
@@ -166,6 +215,7 @@ fn list<'a>(opened: &Opened, i: usize, entry: &'a Entry, with_rerun: bool) -> Li
         remarks,
         generation,
         rerun,
+        doubts,
     }
 }
 
@@ -209,8 +259,12 @@ fn own_peak(l: &Listed<'_>) -> Option<String> {
 fn in_words(opened: &Opened, listed: &[Listed<'_>]) -> String {
     let mut out = String::new();
     if !listed.is_empty() {
-        let count = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
-        _ = writeln!(out, "{} in {}.\n", count(listed.len(), "module"), count(opened.files.len(), "file"));
+        _ = writeln!(
+            out,
+            "{} in {}.\n",
+            count(listed.len() as u64, "module", "modules"),
+            count(opened.files.len() as u64, "file", "files")
+        );
         _ = writeln!(
             out,
             "{:<6} {:<7} {:>12} {:>15} {:>15} {:>15}  module",
@@ -249,9 +303,19 @@ fn in_words(opened: &Opened, listed: &[Listed<'_>]) -> String {
         for l in listed.iter().filter(|l| !l.entry.same_name.is_empty()) {
             if !told.contains(&l.entry.name.as_str()) {
                 told.push(&l.entry.name);
+                let signatures: std::collections::HashSet<Option<&str>> = listed
+                    .iter()
+                    .filter(|o| o.entry.name == l.entry.name)
+                    .map(|o| o.entry.signature.as_deref())
+                    .collect();
+                let why = if signatures.len() > 1 {
+                    "one function compiled for several shapes, or several functions of that name"
+                } else {
+                    "several functions of that name, or one with other options"
+                };
                 _ = writeln!(
                     out,
-                    "\n{} modules are named {}: one function compiled several times; they are kept apart by their numbers and files.",
+                    "\n{} modules are named {}: {why}; they are kept apart by their numbers and files.",
                     l.entry.same_name.len() + 1,
                     shown(&l.entry.name)
                 );
@@ -319,9 +383,11 @@ fn in_words(opened: &Opened, listed: &[Listed<'_>]) -> String {
     }
     if !opened.remarks.is_empty() && !is_nothing(opened) {
         out.push('\n');
-        for line in folded(&opened.remarks.iter().collect::<Vec<_>>()) {
+        let (others, told) = other_kinds(opened);
+        for line in folded(&told) {
             _ = writeln!(out, "{line}");
         }
+        out += &others;
     }
     if let Some(advice) = opened.advice().filter(|_| !is_nothing(opened)) {
         _ = writeln!(out, "\n{advice}");
@@ -357,7 +423,20 @@ fn oom_words(oom: &OutOfMemory, listed: &[Listed<'_>]) -> String {
             );
         }
         _ => {
-            if let Some(requested) = oom.requested {
+            if let (opening::Form::Scoped, Some(requested), Some(limit)) =
+                (oom.form, oom.requested, oom.limit)
+            {
+                let over = requested.bytes.saturating_sub(limit.bytes);
+                let kernel = oom.buffers.first().and_then(|b| b.label.as_deref()).unwrap_or("A kernel");
+                _ = writeln!(
+                    out,
+                    "  {} needs {} of its own in {place}; its limit is {}: {} too much. Smaller blocks need less, and a kernel of Pallas may be allowed more with `vmem_limit_bytes`.",
+                    shown(kernel),
+                    size_words(requested),
+                    size_words(limit),
+                    size_words(Size { bytes: over, is_exact: false })
+                );
+            } else if let Some(requested) = oom.requested {
                 let limit = oom.limit.map(|l| format!(" of {}", size_words(l))).unwrap_or_default();
                 _ = writeln!(out, "  One request asked for {}{limit}.", size_words(requested));
             }
@@ -370,7 +449,7 @@ fn oom_words(oom: &OutOfMemory, listed: &[Listed<'_>]) -> String {
         _ = writeln!(out, "  {}: {}", shown(name), size_words(*size));
     }
     if !oom.buffers.is_empty() {
-        _ = writeln!(out, "  The listing has {} entries:", oom.buffers.len());
+        _ = writeln!(out, "  The listing has {}:", count(oom.buffers.len() as u64, "entry", "entries"));
         for b in oom.buffers.iter().take(15) {
             let padding = b.unpadded.filter(|u| u.bytes > 0 && u.bytes < b.size.bytes).map(|u| {
                 format!(", {:.1} times its {} of data", b.size.bytes as f64 / u.bytes as f64, size_words(u))
@@ -432,12 +511,12 @@ fn log_words(log: &VerboseLog) -> String {
     let total: u64 = log.refused.iter().map(|r| r.1).sum();
     _ = writeln!(
         out,
-        "  {}; {} trials in existing allocations, {} accepted, {} refused; {} values left to the heap.",
-        if log.runs == 1 { "1 assignment".to_owned() } else { format!("{} assignments", log.runs) },
-        grouped(log.tried),
+        "  {}; {} in existing allocations, {} accepted, {} refused; {} left to the heap.",
+        count(log.runs.into(), "assignment", "assignments"),
+        count(log.tried, "trial", "trials"),
         grouped(log.accepted),
         grouped(total),
-        grouped(log.delayed)
+        count(log.delayed, "value", "values")
     );
     for (why, count) in &log.refused {
         _ = writeln!(out, "    {why}: {}", grouped(*count));

@@ -1,5 +1,6 @@
 //! `bufferscope owners MODULE [--granularity BYTES] [--json]`: whose memory it is, and which addresses change from run to run.
 
+use crate::commands::budget::damaged;
 use crate::commands::budget::size;
 use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::{Answer, Failure, say, shown};
@@ -61,9 +62,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         }
     }
     if arguments.json {
-        return say(&format!("{}\n", in_json(&study, &lines, arguments.granularity)));
+        say(&format!("{}\n", in_json(&study, &lines, arguments.granularity)))?;
+    } else {
+        say(&shown(&in_words(&study, &lines, arguments.granularity)))?;
     }
-    say(&shown(&in_words(&study, &lines, arguments.granularity)))
+    damaged(&study, "these sums are not to be relied on").map_or(Ok(Answer::Yes), Err)
 }
 
 /// Bytes of a whole number of pieces.

@@ -1,12 +1,12 @@
 //! `bufferscope peak MODULE [--json]`
 
-use crate::commands::budget::{not_to_be_relied_on, size};
+use crate::commands::budget::{damaged, not_to_be_relied_on, size};
 use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::{Answer, Failure, say, shown};
 use analysis::ValueId;
-use assigner::words::{both, bytes, grouped};
+use assigner::words::{both, bytes, count, grouped};
 use dumps::{BreakdownNode, HeapPeak};
-use questions::{Fit, Group, Growing, Note, Program, Role, Row, SpacePeak, Study, Sum, Verdict};
+use questions::{Fit, Group, Growing, Note, Program, Role, Row, SpacePeak, Study, Sum, Verdict, space_name};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -42,7 +42,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let notes = questions::notes(&study, &peak);
     let counted = study.program.as_ref().map(counted);
     let fits = questions::fits(&study, &peak);
-    let refused = arguments.limit.and_then(|_| not_to_be_relied_on(&study));
+    let refused = match arguments.limit {
+        Some(_) => not_to_be_relied_on(&study),
+        None => damaged(&study, "these sums are not to be relied on"),
+    };
     let verdict = |f: &Fit| {
         let limit = arguments.limit.filter(|_| f.color == 0 && refused.is_none())?;
         Some((limit, f.verdict(limit)))
@@ -146,7 +149,7 @@ fn in_words(
         .spaces
         .iter()
         .filter(|s| s.allocated > 0)
-        .map(|s| format!("{} in space {}", both(s.allocated), s.color))
+        .map(|s| format!("{} in space {}", both(s.allocated), space_name(study, s.color)))
         .collect();
     if spaces.len() > 1 {
         _ = writeln!(out, "By memory space: {}.", spaces.join(", "));
@@ -185,7 +188,7 @@ fn notes_in_words(title: &str, notes: &[Note], most: usize, out: &mut String) {
 fn summary(study: &Study, space: &SpacePeak) -> String {
     let mut out = format!(
         "Temporaries of memory space {}: {}. Most is taken at step {} of {}, {}: {}, {} not.\n",
-        space.color,
+        space_name(study, space.color),
         both(space.temp),
         space.step,
         study.end,
@@ -204,12 +207,20 @@ fn summary(study: &Study, space: &SpacePeak) -> String {
         }
         parts
     };
+    let places = questions::places(study, &space.slots);
+    let named =
+        places.iter().filter(|p| p.name() != p.lines && p.bytes.saturating_mul(100) >= space.live).take(3);
+    let places: Vec<String> =
+        named.map(|p| format!("{} {:.0} %", p.name(), share(p.bytes, space.live))).collect();
     let lines = by(&|r| r.origin.source_words());
     let operations = by(&|r| r.origin.operation().to_owned());
     let phases = by(&|r| r.origin.phase.name().to_owned());
-    for (what, parts) in
-        [("By source line", lines), ("By operation", operations), ("By part of the step", phases)]
-    {
+    for (what, parts) in [
+        ("By place", places),
+        ("By source line", lines),
+        ("By operation", operations),
+        ("By part of the step", phases),
+    ] {
         if !parts.is_empty() {
             _ = writeln!(out, "  {what}: {}.", parts.join(", "));
         }
@@ -248,7 +259,7 @@ fn told_peak_words(study: &Study, peak: &dumps::Peak) -> Option<String> {
 }
 
 fn space_in_words(study: &Study, space: &SpacePeak, most: usize, out: &mut String) {
-    _ = writeln!(out, "\nIn memory space {} at step {}:\n", space.color, space.step);
+    _ = writeln!(out, "\nIn memory space {} at step {}:\n", space_name(study, space.color), space.step);
     let groups = questions::groups(study, &space.slots);
     let growing = questions::growing(study, space);
     _ = writeln!(out, "{:>15}  {:>15}  {:>6}  {:<11}  what", "bytes", "cumulative", "share", "steps");
@@ -338,12 +349,12 @@ fn counted_in_words(study: &Study, program: &Program, counted: &Counted, most: u
     let peak = &counted.peak;
     _ = writeln!(
         out,
-        "\nAs the live-range file counts, with arguments and results and without padding, most is alive at step {} of {}, {}: {} in {} values.",
+        "\nAs the live-range file counts, with arguments and results and without padding, most is alive at step {} of {}, {}: {} in {}.",
         peak.step,
         program.facts.clock.end,
         study.at(peak.step.0),
         both(peak.total),
-        peak.values.len()
+        count(peak.values.len() as u64, "value", "values")
     );
     if let Some(words) = told_peak_words(study, peak) {
         _ = writeln!(out, "{words}");
@@ -372,8 +383,9 @@ fn counted_in_words(study: &Study, program: &Program, counted: &Counted, most: u
     out.push('\n');
     let lines = dumps::largest(&counted.tree, most);
     *out += &dumps::breakdown_text(&lines, peak.total);
-    if lines.len() < counted.tree.len() {
-        _ = writeln!(out, "  and {} smaller lines", grouped((counted.tree.len() - lines.len()) as u64));
+    let more = counted.tree.len() - lines.len();
+    if more > 0 {
+        _ = writeln!(out, "  and {}", count(more as u64, "smaller line", "smaller lines"));
     }
 }
 
@@ -538,6 +550,14 @@ fn space_in_json(study: &Study, space: &SpacePeak) -> Value {
         "live": space.live,
         "slots": slots,
         "groups": groups,
+        "by_place": questions::places(study, &space.slots).iter().map(|p| json!({
+            "name": p.name(),
+            "function": Some(&p.function).filter(|f| !f.is_empty()),
+            "scope": Some(&p.scope).filter(|s| !s.is_empty()),
+            "lines": Some(&p.lines).filter(|l| !l.is_empty()),
+            "count": p.slots.len(),
+            "bytes": p.bytes,
+        })).collect::<Vec<_>>(),
         "by_scope": sums(questions::sums(study, &space.slots, |r| r.origin.scope().to_owned())),
         "by_source": sums(questions::sums(study, &space.slots, |r| r.origin.source_words())),
         "by_phase": sums(questions::sums(study, &space.slots, |r| r.origin.phase.name().to_owned())),

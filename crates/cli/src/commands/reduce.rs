@@ -3,6 +3,7 @@
 use crate::input::{AssignmentArguments, ModuleArguments};
 use crate::names::find;
 use crate::{Answer, Failure, say};
+use assigner::words::count;
 use serde_json::json;
 
 #[derive(clap::Args)]
@@ -49,8 +50,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     }
     let verdict = if small.shares { "share" } else { "do not share" };
     let head = format!(
-        "// {} and {} {verdict}: {}. {} instructions of {} are left.\n",
-        labels[0], labels[1], small.reason, small.instructions.1, small.instructions.0
+        "// {} and {} {verdict}: {}. {} of {} {} left.\n",
+        labels[0],
+        labels[1],
+        small.reason,
+        count(small.instructions.1 as u64, "instruction", "instructions"),
+        small.instructions.0,
+        if small.instructions.1 == 1 { "is" } else { "are" }
     );
     say(&(head + &small.text))
 }
