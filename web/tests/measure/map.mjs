@@ -193,7 +193,8 @@ for (const count of numbers.length ? numbers : WANTED.map(([n]) => n)) {
         });
       }
       await settled(page);
-      await page.waitForTimeout(500);
+      // What was asked of the worker is answered by then, also of the largest.
+      await page.waitForTimeout(4000);
       const before = await page.evaluate(() => window.seen.callbacks);
       await page.waitForTimeout(2000);
       const idle = (await page.evaluate(() => window.seen.callbacks)) - before;
