@@ -53,8 +53,14 @@ const inPage = async () => {
       worker.postMessage({ wasm, file: new Blob(["?"]) });
       return worker;
     };
+    const language = new Language(async (tag) => ({
+      ...locale(),
+      table: JSON.parse(new TextDecoder().decode(await unpack(block(tag).textContent))),
+    }));
+    await language.start();
     await start({ module_or_path: wasm });
     startup?.remove();
+    language.offer();
   } catch (error) {
     if (startup) {
       startup.setAttribute("role", "alert");

@@ -165,6 +165,8 @@ impl Exhibit {
             End::End => layout.steps.end_near(x - off),
         };
         self.hover = None;
+        // What was said of the place under the pointer is of the range as it was.
+        self.place.clear();
         self.session.move_end(value, end, to)
     }
 

@@ -174,10 +174,10 @@ folder.mkdir(exist_ok=True)
 for name, op in [("first", "negate"), ("second", "sine")]:
     text = f"HloModule {name}, is_scheduled=true\\n\\nENTRY e {{\\n  p = f32[64]{{0}} parameter(0)\\n  a = f32[64]{{0}} {op}(p)\\n  ROOT b = f32[64]{{0}} reverse(a), dimensions={{0}}\\n}}\\n"
     (folder / f"{name}.txt").write_text(text)
-bufferscope.show(folder, theme="dark", height="60vh")
+bufferscope.show(folder, theme="dark", lang="zh-Hans", height="60vh")
 `;
 
-test("of a folder with several modules the lab lists them; it has the theme that was asked for", () => {
+test("of a folder with several modules the lab lists them; it has the theme and the language that were asked for", () => {
   const cell = { cell_type: "code", id: "only", execution_count: null, metadata: {}, outputs: [], source: FOLDER };
   const kernelspec = { display_name: "Python 3", language: "python", name: "python3" };
   writeFileSync(join(work, "folder.ipynb"), JSON.stringify({ cells: [cell], metadata: { kernelspec }, nbformat: 4, nbformat_minor: 5 }));
@@ -192,7 +192,8 @@ test("of a folder with several modules the lab lists them; it has the theme that
       getComputedStyle(html).colorScheme,
       html.querySelector(".theme [aria-pressed=true]").textContent,
     ]);
-    assert.deepEqual([scheme, pressed], ["dark", "Dark"]);
+    assert.deepEqual([scheme, pressed], ["dark", "深色"]);
+    assert.equal(await lab.locator("html").getAttribute("lang"), "zh-Hans");
     const box = await page.locator("iframe").boundingBox();
     assert.ok(Math.abs(box.height - 600) < 5, `60 of 100 parts of a window of 1000: ${box.height}`);
     await screenshot(page, "notebook-folder-dark", { fullPage: false });

@@ -326,8 +326,12 @@ test("the presenter: one figure, larger, by keys and by a clicker; Esc leads bac
     await settled(page);
     assert.match(await hash(page), /clock=m=attention_grad;s=\d+/);
     const at = await bar.getByRole("status").innerText();
-    // The handle that the click has chosen keeps the keys that move it.
-    await title(page).focus();
+    // The handle that the click has chosen keeps the keys that move it; those of a clicker turn the page also from there.
+    const handle = clock.getByRole("slider").first();
+    await handle.focus();
+    await page.keyboard.press("ArrowRight");
+    await settled(page);
+    assert.equal(await bar.getByRole("status").innerText(), at);
     await page.keyboard.press("PageDown");
     await opened(page, { title: "Chapter 4: Live ranges", figure: "pair" });
     assert.notEqual(await bar.getByRole("status").innerText(), at);

@@ -30,7 +30,7 @@ test("every key of a table is still said somewhere", () => {
   const words = (text) => text.replace(/[^\p{L}\p{N}]+/gu, " ").trim();
   const sources = rustFiles().flatMap((f) => rustStrings(read(f)));
   for (const f of lessonFiles()) sources.push(...lessonTexts(read(f)).map(([text]) => text));
-  for (const f of ["index.html", "lab.html", "web/boot.js", "lab/lab-boot.js", "web/boot-single.js", ...SCRIPTS]) sources.push(read(f));
+  for (const f of ["index.html", "lab.html", "web/boot.js", "web/language.js", "lab/lab-boot.js", "web/boot-single.js", ...SCRIPTS]) sources.push(read(f));
   for (const f of readdirSync(join(root, "crates/assigner/tests/rules"))) sources.push(read(`crates/assigner/tests/rules/${f}`));
   const said = ` ${sources.map(words).join(" | ")} `;
   // A key may join pieces that the sources have apart, but no more than a few to a stretch between two slots.

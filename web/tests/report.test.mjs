@@ -109,6 +109,26 @@ for (const [width, scheme] of [[1280, "light"], [360, "dark"]]) {
     }));
 }
 
+test("in the reader's language, which the file brings with it, or in the one it was made for", async () => {
+  const path = report("unet_skip.txt");
+  await onDisk(path, { locale: "zh-CN", height: 900 }, async (page) => {
+    await alive(page);
+    assert.equal(await page.locator("html").getAttribute("lang"), "zh-Hans");
+    await page.getByRole("tab", { name: "提问" }).waitFor();
+    await screenshot(page, "report-live-chinese");
+    await page.getByRole("link", { name: "English" }).click();
+    await page.getByRole("tab", { name: "Ask" }).waitFor();
+    assert.match(page.url(), /report.*\?lang=en|\.html\?lang=en/);
+    assert.equal(await page.getByRole("link", { name: "中文" }).count(), 1);
+  });
+  const chinese = join(folder, "chinese.html");
+  writeFileSync(chinese, readFileSync(path, "utf8").replace("<html", '<html data-lang="zh-Hans"'));
+  await onDisk(chinese, {}, async (page) => {
+    await alive(page);
+    await page.getByRole("tab", { name: "提问" }).waitFor();
+  });
+});
+
 test("what is tried in a report is in the report that is made of it", () =>
   onDisk(report("unet_skip.txt"), {}, async (page) => {
     await alive(page);

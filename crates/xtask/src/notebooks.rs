@@ -10,7 +10,7 @@ use crate::stage::{Inputs, Options};
 use crate::{Result, setup, wheel};
 
 /// What can change the outcome: the package with its tests, and everything of which the lab and the command are made.
-const INPUTS: [&str; 11] = [
+const INPUTS: [&str; 13] = [
     "python",
     "crates",
     "lab",
@@ -18,6 +18,8 @@ const INPUTS: [&str; 11] = [
     "lab.html",
     "Trunkfile.toml",
     "web/boot-single.js",
+    "web/language.js",
+    "web/locale.js",
     "web/trusted.js",
     "web/tests/harness.mjs",
     "Cargo.toml",

@@ -1,8 +1,8 @@
 //! A page of the build as one file: style sheets, fonts, icon, scripts, program and worker in it. It works from a disk, and
 //! in a frame that may do nothing but run scripts.
 //!
-//! What goes in is the page as the build wrote it; nothing is known of which page it is. The program is started by
-//! `web/boot-single.js` instead of `web/boot.js`. The file has a content security policy of its own that names each script
+//! What goes in is the page as the build wrote it, with the table of its other language; nothing is known of which page it is.
+//! The program is started by `web/boot-single.js` instead of `web/boot.js`. The file has a content security policy of its own that names each script
 //! and each style by its hash, so that whatever is put into the page later cannot run.
 
 use std::fmt::Write as _;
@@ -24,6 +24,9 @@ pub(crate) fn version() -> String {
     format!("{}+{}", env!("CARGO_PKG_VERSION"), include_str!("../../report/FORMAT").trim())
 }
 
+/// The page's other language; English is in its sources.
+const LANGUAGE: &str = "zh-Hans";
+
 /// A program larger than this is a developer's build, which is not worth the time that packing it well takes.
 const LARGE: usize = 8 << 20;
 
@@ -37,6 +40,23 @@ fn text(folder: &Path, name: &str) -> Result<String> {
     let text = String::from_utf8(bytes(folder, name)?).map_err(|_| format!("{name} is not UTF-8"))?;
     // As a browser reads it before it works out the hash.
     Ok(text.replace("\r\n", "\n"))
+}
+
+/// A script's text as a part of another script: nothing is exported.
+fn alone(script: &str) -> String {
+    script.lines().fold(String::with_capacity(script.len()), |mut out, line| {
+        out += line.strip_prefix("export ").unwrap_or(line);
+        out.push('\n');
+        out
+    })
+}
+
+/// Compressed, as text.
+fn packed(bytes: &[u8]) -> Result<String> {
+    let level = if bytes.len() > LARGE { 1 } else { 9 };
+    let mut packer = GzEncoder::new(Vec::new(), Compression::new(level));
+    let packed = packer.write_all(bytes).and_then(|()| packer.finish()).map_err(|e| e.to_string())?;
+    Ok(BASE64_STANDARD.encode(packed))
 }
 
 /// The value of an attribute.
@@ -182,15 +202,21 @@ pub(crate) fn single(folder: &Path, page: &str, boot: &str) -> Result<String> {
         maker.hash(1, &styles);
         lines.insert(at, format!("    <style>{styles}</style>"));
     }
-    let code = format!("\n(() => {{\n{}{}}})();\n", glue(folder, js)?, boot.replace("\r\n", "\n"));
+    let code = format!(
+        "\n(() => {{\n{}{}const locale = () => {{\n{}return {{ Page, Translator }};\n}};\n{}}})();\n",
+        glue(folder, js)?,
+        alone(&text(folder, "language.js")?),
+        alone(&text(folder, "locale.js")?),
+        boot.replace("\r\n", "\n")
+    );
     let program = maker.script("the program", " id=\"bufferscope-program\"", &code)?;
     let wasm = bytes(folder, wasm)?;
-    let level = if wasm.len() > LARGE { 1 } else { 9 };
-    let mut packer = GzEncoder::new(Vec::new(), Compression::new(level));
-    let packed = packer.write_all(&wasm).and_then(|()| packer.finish()).map_err(|e| e.to_string())?;
+    let table = bytes(folder, &format!("locales/{LANGUAGE}.json"))?;
     let blocks = format!(
-        "    <script type=\"text/plain\" id=\"bufferscope-given\"></script>\n    <script type=\"text/plain\" id=\"bufferscope-wasm\">{}</script>\n    {program}",
-        BASE64_STANDARD.encode(packed)
+        "    <script type=\"text/plain\" id=\"bufferscope-given\"></script>\n    <script type=\"text/plain\" id=\"bufferscope-wasm\">{}</script>\n    \
+         <script type=\"text/plain\" id=\"bufferscope-{LANGUAGE}\">{}</script>\n    {program}",
+        packed(&wasm)?,
+        packed(&table)?
     );
     let head = lines.iter().position(|l| l.contains("<meta charset"));
     let end = lines.iter().rposition(|l| l.trim() == "</body>");
@@ -215,7 +241,7 @@ mod tests {
 
     fn folder(name: &str, files: &[(&str, &str)]) -> std::path::PathBuf {
         let folder = std::env::temp_dir().join(format!("bufferscope-single-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
+        fs::create_dir_all(folder.join("locales")).expect("a folder");
         for (file, text) in files {
             fs::write(folder.join(file), text).expect("a file");
         }
@@ -238,17 +264,21 @@ mod tests {
                     "export function f() { return import.meta.url; }\nlet w = 1;\nexport { f, w as default };\n",
                 ),
                 ("p.wasm", "wasm"),
+                ("language.js", "export class Language {}\n"),
+                ("locale.js", "export class Page {}\n"),
+                ("locales/zh-Hans.json", "{}"),
             ],
         );
         let one = single(&folder, "p.html", "start();\n").expect("one file");
         fs::remove_dir_all(&folder).expect("the folder goes");
-        let program = "\n(() => {\nfunction f() { return self.location.href; }\nlet w = 1;\nconst start = w;\nstart();\n})();\n";
+        let program = "\n(() => {\nfunction f() { return self.location.href; }\nlet w = 1;\nconst start = w;\nclass Language {}\nconst locale = () => {\nclass Page {}\nreturn { Page, Translator };\n};\nstart();\n})();\n";
         assert!(one.contains(&format!("<script id=\"bufferscope-program\">{program}</script>")), "{one}");
         assert!(one.contains("url(\"data:font/woff2;base64,Zm9udA==\")") && !one.contains("href=\"a.css\""));
         // The hash of `1;`.
         assert!(one.contains("script-src 'sha256-"), "{one}");
         let known = BASE64_STANDARD.encode(Sha256::digest(b"1;"));
         assert!(one.contains(&format!("'sha256-{known}'")));
+        assert!(one.contains("<script type=\"text/plain\" id=\"bufferscope-zh-Hans\">H4sI"), "{one}");
         assert_eq!(one.matches("http-equiv").count(), 1);
         assert!(!one.contains("boot.js") && one.contains(&format!("content=\"{}\"", version())));
     }
@@ -263,6 +293,9 @@ mod tests {
                 ("a.js", "'</Script>'"),
                 ("p.js", "export { w as default };"),
                 ("p.wasm", ""),
+                ("language.js", ""),
+                ("locale.js", ""),
+                ("locales/zh-Hans.json", "{}"),
             ],
         );
         assert!(single(&folder, "p.html", "").is_err_and(|e| e.contains("a.js holds </script")));

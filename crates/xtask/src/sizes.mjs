@@ -78,7 +78,7 @@ measured.later_brotli = all[2];
 // The element is for other people's pages: what one of them fetches for it, without language and posters.
 const element = ["buffer-scope.js", "embed.js", "embed_bg.wasm"].map((name) => `embed/${name}`);
 if (existsSync(join(dist, element[0]))) load("the element", element, "element_wasm_brotli", "element_brotli");
-load("the lab", [...beside.filter((name) => isLab(name) || ["boot.js", "trusted.js"].includes(name)), ...fonts], "lab_wasm_brotli", "lab_brotli");
+load("the lab", [...beside.filter((name) => isLab(name) || ["boot.js", "language.js", "trusted.js"].includes(name)), ...fonts], "lab_wasm_brotli", "lab_brotli");
 
 const shell = join(dist, "report-shell.html");
 if (existsSync(shell)) line("report-shell.html, in every report", [readFileSync(shell).length, gzipSync(readFileSync(shell), { level: 9 }).length]);

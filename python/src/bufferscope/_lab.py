@@ -16,6 +16,7 @@ from ._program import Program, ProgramLike
 from ._version import SHELL, SHELL_VERSION
 
 Theme = Literal["auto", "light", "dark"]
+Language = Literal["auto", "en", "zh-Hans"]
 
 #: Bytes of files that a notebook is made to keep, before they are packed.
 MOST_BYTES = 64 << 20
@@ -38,17 +39,20 @@ class Lab:
         module: str | int | None = None,
         height: int | str = 720,
         theme: Theme = "auto",
+        lang: Language = "auto",
     ) -> None:
         """Takes what `show` takes."""
-        self._make(Program.of(program), module, height, theme)
+        self._make(Program.of(program), module, height, theme, lang)
 
-    def _make(self, program: Program, module: str | int | None, height: int | str, theme: Theme) -> None:
+    def _make(self, program: Program, module: str | int | None, height: int | str, theme: Theme, lang: Language) -> None:
         if isinstance(height, (int, float)) and not isinstance(height, bool) and height > 0:
             height = f"{height}px"
         if not (isinstance(height, str) and _LENGTH.fullmatch(height)):
             raise ValueError(f"height={height!r}, expected a number of pixels or a length such as '80vh'")
         if theme not in ("auto", "light", "dark"):
             raise ValueError(f"theme={theme!r}, expected 'auto', 'light' or 'dark'")
+        if lang not in ("auto", "en", "zh-Hans"):
+            raise ValueError(f"lang={lang!r}, expected 'auto', 'en' or 'zh-Hans'")
         #: The program's name.
         self.name = program.name
         self._height = height
@@ -59,8 +63,9 @@ class Lab:
             # Which files are of which module, the engine knows.
             options = ["--output", "-", "--module", str(module), "--"]
             self.page = ask("report", [*options, program], with_shell=True).stdout
-        if theme != "auto":
-            self.page = re.sub(r"<html\b", f'<html data-theme="{theme}"', self.page, count=1)
+        wishes = {"data-theme": theme, "data-lang": lang}
+        marks = "".join(f' {name}="{wish}"' for name, wish in wishes.items() if wish != "auto")
+        self.page = re.sub(r"<html\b", f"<html{marks}", self.page, count=1)
 
     def _repr_html_(self) -> str:
         # A notebook that is not trusted takes the frame away; then the words behind it say what was there.
@@ -88,6 +93,7 @@ def show(
     module: str | int | None = None,
     height: int | str = 720,
     theme: Theme = "auto",
+    lang: Language = "auto",
 ) -> None:
     """Shows the lab with a program in the notebook: what is alive at the peak, why two values do not share, what would help.
 
@@ -101,6 +107,7 @@ def show(
             Without it the lab lists them.
         height: Of the frame: pixels, or a length such as ``"80vh"``. Its lower edge can be pulled.
         theme: ``"light"``, ``"dark"``, or ``"auto"`` for what the reader's system has.
+        lang: ``"en"``, ``"zh-Hans"``, or ``"auto"`` for what the reader's browser asks for. The page has a link to the other one.
 
     Raises:
         BadInput: There is nothing to be shown, or too much.
@@ -114,7 +121,7 @@ def show(
     from IPython.display import display
 
     lab = Lab.__new__(Lab)
-    lab._make(Program.of(program), module, height, theme)
+    lab._make(Program.of(program), module, height, theme, lang)
     display(lab)  # type: ignore[no-untyped-call]
 
 

@@ -70,16 +70,20 @@ class OfALab(unittest.TestCase):
         self.assertEqual(frame.frame["title"], 'Bufferscope: a"><script>alert(1)</script>')
         self.assertEqual(frame.frame["sandbox"], "allow-scripts allow-downloads")
 
-    def test_height_and_theme(self) -> None:
+    def test_height_theme_and_language(self) -> None:
         self.assertIn("height:720px", Lab(TEXT)._repr_html_())
         self.assertIn("height:80vh", Lab(TEXT, height="80vh")._repr_html_())
         self.assertIn('<html data-theme="dark" lang="en">', Lab(TEXT, theme="dark").page)
         self.assertIn('<html lang="en">', Lab(TEXT, theme="auto").page)
+        self.assertIn('<html data-lang="zh-Hans" lang="en">', Lab(TEXT, lang="zh-Hans").page)
+        self.assertIn('<html data-theme="light" data-lang="en" lang="en">', Lab(TEXT, theme="light", lang="en").page)
         for height in (0, -1, "1px;position:fixed", "", "big", True, None):
             with self.subTest(height), self.assertRaisesRegex(ValueError, "expected a number of pixels"):
                 Lab(TEXT, height=height)  # type: ignore[arg-type]
         with self.assertRaisesRegex(ValueError, "theme='blue', expected"):
             Lab(TEXT, theme="blue")  # type: ignore[arg-type]
+        with self.assertRaisesRegex(ValueError, "lang='de', expected 'auto', 'en' or 'zh-Hans'"):
+            Lab(TEXT, lang="de")  # type: ignore[arg-type]
 
     def test_another_versions_lab_is_refused(self) -> None:
         self.shell.write_text(SHELL.replace(SHELL_VERSION, "0.0.9+1"))

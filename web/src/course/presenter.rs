@@ -7,6 +7,7 @@ use crate::chapters::CHAPTERS;
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast as _;
+use wasm_bindgen::closure::Closure;
 use web_sys::{Element, HtmlElement};
 
 /// How large, in percent.
@@ -82,16 +83,20 @@ fn whole_screen() {
     }
 }
 
+/// Is a text written, or one of several chosen, in what has the keyboard?
+fn is_field(target: &Element) -> bool {
+    match target.tag_name().as_str() {
+        "TEXTAREA" | "SELECT" => true,
+        "INPUT" => target.get_attribute("type").is_none_or(|t| t != "checkbox"),
+        _ => false,
+    }
+}
+
 /// Does what has the keyboard want this key for itself?
 fn is_wanted(e: &KeyboardEvent) -> bool {
     let Some(target) = e.target().and_then(|t| t.dyn_into::<Element>().ok()) else { return false };
     let tag = target.tag_name();
-    if matches!(tag.as_str(), "TEXTAREA" | "SELECT") {
-        return true;
-    }
-    let is_text =
-        tag == "INPUT" && target.get_attribute("type").is_none_or(|t| !matches!(t.as_str(), "checkbox"));
-    if is_text || target.get_attribute("role").is_some_and(|r| r == "slider") {
+    if is_field(&target) || target.get_attribute("role").is_some_and(|r| r == "slider") {
         return true;
     }
     let presses = matches!(tag.as_str(), "BUTTON" | "A" | "SUMMARY" | "INPUT");
@@ -139,8 +144,8 @@ pub fn Presenter(room: Classroom) -> impl IntoView {
             return;
         };
         match key.as_str() {
-            "ArrowRight" | "ArrowDown" | "PageDown" | " " if at + 1 < count => go(room, at + 1),
-            "ArrowLeft" | "ArrowUp" | "PageUp" if at > 0 => go(room, at - 1),
+            "ArrowRight" | "ArrowDown" | " " if at + 1 < count => go(room, at + 1),
+            "ArrowLeft" | "ArrowUp" if at > 0 => go(room, at - 1),
             "Home" => go(room, 0),
             "End" => go(room, count - 1),
             "+" | "=" => resize(1),
@@ -149,13 +154,42 @@ pub fn Presenter(room: Classroom) -> impl IntoView {
             "?" => help.update(|h| *h = !*h),
             "Escape" if help.get_untracked() => help.set(false),
             "Escape" => leave(room),
-            // At either end a clicker moves nothing, the page least of all.
-            "ArrowRight" | "ArrowDown" | "PageDown" | " " | "ArrowLeft" | "ArrowUp" | "PageUp" => {}
+            // At either end nothing moves, the page least of all.
+            "ArrowRight" | "ArrowDown" | " " | "ArrowLeft" | "ArrowUp" => {}
             _ => return,
         }
         e.prevent_default();
     });
     on_cleanup(move || keys.remove());
+    // What a clicker sends turns the page also when the end of a range, which would take it for a wide step, has been pulled
+    // before: it is caught on its way down.
+    let clicker = Closure::<dyn Fn(KeyboardEvent)>::new(move |e: KeyboardEvent| {
+        let writes = e.target().and_then(|t| t.dyn_into::<Element>().ok()).is_some_and(|t| is_field(&t));
+        if !is_on.get_untracked() || e.ctrl_key() || e.meta_key() || e.alt_key() || writes {
+            return;
+        }
+        let to = |at: usize, count| match e.key().as_str() {
+            "PageDown" => Some((at + 1).min(count - 1)),
+            "PageUp" => Some(at.saturating_sub(1)),
+            _ => None,
+        };
+        if let Some((at, to)) = here.get_untracked().and_then(|(at, count)| Some((at, to(at, count)?))) {
+            if to != at {
+                go(room, to);
+            }
+            e.prevent_default();
+            e.stop_propagation();
+        }
+    });
+    let heard = clicker.as_ref().unchecked_ref();
+    _ = window().add_event_listener_with_callback_and_bool("keydown", heard, true);
+    let clicker = StoredValue::new_local(clicker);
+    on_cleanup(move || {
+        _ = clicker.try_with_value(|clicker| {
+            let heard = clicker.as_ref().unchecked_ref();
+            window().remove_event_listener_with_callback_and_bool("keydown", heard, true)
+        });
+    });
     let told = move || here.get().map(|(at, count)| format!("{} of {}", at + 1, count));
     let is_first = move || here.get().is_none_or(|(at, _)| at == 0);
     let is_last = move || here.get().is_none_or(|(at, count)| at + 1 == count);
