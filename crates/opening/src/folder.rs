@@ -1,10 +1,10 @@
 //! The files that were opened, and which of them belong to one module.
 
 use crate::kind::{HOW, Kind, kind};
-use crate::name::{DumpName, dump_name};
+use crate::name::{DumpName, LONGEST_NAME, dump_name, is_numbered, too_long};
 use crate::unpack::{Blob, unpack};
 use crate::{
-    Form, Limits, OutOfMemory, Remark, VerboseLog, is_verbose_log, out_of_memory_errors, verbose_log,
+    Foreign, Form, Limits, OutOfMemory, Remark, VerboseLog, is_verbose_log, out_of_memory_errors, verbose_log,
 };
 use analysis::Backend;
 use std::collections::BTreeMap;
@@ -157,16 +157,75 @@ impl Opened {
                         self.logs.push((i, verbose_log(&text)));
                     }
                 }
-                Kind::Foreign(_) => {
-                    let advice = file.kind.advice();
-                    let text = match advice {
-                        "" => format!("is {}; it is passed over", file.kind.words()),
-                        _ => format!("is {}; {advice}", file.kind.words()),
-                    };
-                    self.remarks.push(Remark::warning(&file.name, text));
-                }
-                Kind::Hlo | Kind::HloProto | Kind::Dump(_) => {}
+                Kind::Foreign(_) | Kind::Hlo | Kind::HloProto | Kind::Dump(_) => {}
             }
+        }
+    }
+
+    /// Says of files that are of no use what they are. What a compilation leaves beside its HLO is counted only, where there
+    /// is HLO.
+    fn tell_of_the_rest(&mut self) {
+        let mut beside: Vec<(&str, usize)> = Vec::new();
+        let mut first = None;
+        for file in &self.files {
+            let Kind::Foreign(foreign) = file.kind else { continue };
+            let words = file.kind.words();
+            let is_of_a_dump = !self.modules.is_empty() && file.name.split(['/', '\\']).any(is_numbered);
+            if is_of_a_dump && !matches!(foreign, Foreign::Empty | Foreign::Utf16) {
+                first.get_or_insert(&file.name);
+                match beside.iter_mut().find(|(of, _)| *of == words) {
+                    Some((_, count)) => *count += 1,
+                    None => beside.push((words, 1)),
+                }
+                continue;
+            }
+            let text = match file.kind.advice() {
+                "" => format!("is {words}; it is passed over"),
+                advice => format!("is {words}; {advice}"),
+            };
+            self.remarks.push(Remark::warning(&file.name, text));
+        }
+        let Some(first) = first else { return };
+        let kinds: Vec<String> = beside.iter().map(|(words, count)| format!("{count} × {words}")).collect();
+        let count: usize = beside.iter().map(|(_, count)| count).sum();
+        let text = match count {
+            1 => format!("is passed over; a compilation leaves it beside its HLO: {}", beside[0].0),
+            _ => format!(
+                "and {} more are passed over; a compilation leaves them beside its HLO: {}",
+                count - 1,
+                kinds.join(", ")
+            ),
+        };
+        self.remarks.push(Remark::warning(first, text));
+    }
+
+    /// Compilations that left files, but no HLO.
+    fn tell_of_modules_without_text(&mut self) {
+        let mut lost: BTreeMap<(String, String), String> = BTreeMap::new();
+        for file in self.files.iter().filter(|f| matches!(f.kind, Kind::Foreign(_))) {
+            let name = dump_name(&file.name);
+            let Some(id) = name.id else { continue };
+            if !self.modules.iter().any(|e| e.id.as_ref() == Some(&id) && e.folder == name.folder) {
+                let known = lost.entry((name.folder, id)).or_default();
+                if let Some(module) = name.module.strip_suffix(".debug_options") {
+                    module.clone_into(known);
+                }
+            }
+        }
+        // What the others end in, so will it.
+        let stage =
+            self.modules.iter().map(|e| e.stage.as_str()).find(|s| s.ends_with("after_optimizations"));
+        for ((folder, id), module) in lost {
+            let Some(stage) = stage else { return };
+            let text = format!("module_{id}.{module}.{stage}.txt");
+            let why = if module.is_empty() || text.len() <= LONGEST_NAME {
+                format!("{HOW}; it is the file that ends in after_optimizations.txt")
+            } else {
+                too_long(&text)
+            };
+            let slash = if folder.is_empty() { "" } else { "/" };
+            let file = format!("{folder}{slash}module_{id}.{module}");
+            self.remarks.push(Remark::warning(&file, format!("left files here, but no HLO text: {why}")));
         }
     }
 
@@ -191,6 +250,8 @@ impl Opened {
         self.adopt();
         self.modules.retain(|e| e.hlo.is_some() || e.proto.is_some() || !e.dumps.is_empty());
         self.find_same_names();
+        self.tell_of_the_rest();
+        self.tell_of_modules_without_text();
     }
 
     /// The modules in a group of files with one folder, number and name: one for each compiler.

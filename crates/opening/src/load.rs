@@ -1,8 +1,9 @@
 //! One module's files, read.
 
 use crate::check::{Check, Finding, Names, checks, findings};
-use crate::folder::{Entry, File, Opened};
+use crate::folder::{Entry, Opened};
 use crate::kind::HOW;
+use crate::name::{LONGEST_NAME, dump_name, too_long};
 use crate::{Remark, Sections};
 use analysis::{Backend, Target};
 use dumps::diff::Totals;
@@ -122,7 +123,8 @@ impl Opened {
         out.checks = checks(&out.dump, &names);
         let has_peak = out.dump.live_range.as_ref().is_some_and(|l| l.peak.is_some());
         out.peak_file = has_peak.then_some(names.live_range);
-        out.missing = missing(entry, &out, &self.files);
+        let text = entry.hlo.or(entry.proto).map_or("", |i| self.files[i].name.as_str());
+        out.missing = missing(entry, &out, text);
         out
     }
 
@@ -269,24 +271,20 @@ fn peak(dump: &Dump) -> Option<(u32, u64)> {
     Some((best.0, bytes))
 }
 
-/// Bytes that a file's name may have, on most file systems.
-const MOST_NAME: usize = 255;
-
-fn missing(entry: &Entry, loaded: &Loaded, files: &[File]) -> Vec<Missing> {
-    // XLA leaves a file out whose name would be too long.
-    let how_to = |end: &str, usual: String| {
-        let name = entry.hlo.map(|i| files[i].name.rsplit(['/', '\\']).next().unwrap_or_default());
-        let name = name.map(|n| n.strip_suffix(".gz").unwrap_or(n));
-        let length = name.and_then(|n| n.strip_suffix(".txt")).map_or(0, |stem| stem.len() + end.len());
-        if length > MOST_NAME {
-            format!(
-                "its file's name would have {length} bytes, and file systems take {MOST_NAME}, so XLA could not write it: give the function a name that is {} bytes shorter",
-                length - MOST_NAME
-            )
-        } else {
-            usual
+/// How to get a file of the module whose text is in the file `text`, which ends in `end`.
+fn how_to_get(end: &str, text: &str) -> String {
+    let text = text.rsplit(['/', '\\']).next().unwrap_or(text);
+    let stem = text.strip_suffix(".gz").unwrap_or(text);
+    let stem = stem.strip_suffix(".txt").or_else(|| stem.strip_suffix(".hlo.pb"));
+    match stem.map(|stem| format!("{stem}{end}")) {
+        Some(file) if dump_name(text).is_after_optimizations() && file.len() > LONGEST_NAME => {
+            format!("it is the file that ends in {end}: {}", too_long(&file))
         }
-    };
+        _ => format!("{HOW}; it is the file that ends in {end}"),
+    }
+}
+
+fn missing(entry: &Entry, loaded: &Loaded, text: &str) -> Vec<Missing> {
     let mut out = Vec::new();
     let mut add = |what, costs, how: String| out.push(Missing { what, costs, how });
     let has_text = entry.hlo.is_some() || entry.proto.is_some();
@@ -314,10 +312,7 @@ fn missing(entry: &Entry, loaded: &Loaded, files: &[File]) -> Vec<Missing> {
         add(
             "XLA's own assignment",
             "nothing can be checked against XLA; the assignment is run anew",
-            how_to(
-                "-buffer-assignment.txt",
-                format!("{HOW}; it is the file that ends in -buffer-assignment.txt"),
-            ),
+            how_to_get("-buffer-assignment.txt", text),
         );
     } else {
         if dump.live_range.is_none() {
@@ -326,30 +321,20 @@ fn missing(entry: &Entry, loaded: &Loaded, files: &[File]) -> Vec<Missing> {
             } else {
                 "live ranges are worked out from the program and cannot be checked against XLA's"
             };
-            add(
-                "the file of live ranges",
-                costs,
-                how_to("-live-range.txt", format!("{HOW}; it is the file that ends in -live-range.txt")),
-            );
+            add("the file of live ranges", costs, how_to_get("-live-range.txt", text));
         }
         if dump.values.is_none() && loaded.module.is_none() {
             add(
                 "the file of used values",
                 "operations, scopes and source lines",
-                how_to(
-                    "-buffer-assignment-values.txt",
-                    format!("{HOW}; it is the file that ends in -buffer-assignment-values.txt"),
-                ),
+                how_to_get("-buffer-assignment-values.txt", text),
             );
         }
         if dump.report.is_none() && dump.values.is_none() {
             add(
                 "the memory-usage report",
                 "the sum of the allocations cannot be checked",
-                how_to(
-                    "-memory-usage-report.txt",
-                    format!("{HOW}; it is the file that ends in -memory-usage-report.txt"),
-                ),
+                how_to_get("-memory-usage-report.txt", text),
             );
         }
     }

@@ -9,7 +9,8 @@ pub struct DumpName {
     pub folder: String,
     /// The module's number as written, `0012`.
     pub id: Option<String>,
-    /// The module's name; it may hold dots. Without a number, the file's name without what is known of its end.
+    /// The module's name; it may hold dots. XLA leaves one that is too long for a file name out: then it is empty. Without a
+    /// number, the file's name without what is known of its end.
     pub module: String,
     /// `cpu_after_optimizations`, `sm_9.0_gpu_after_optimizations`, `cl_123.after_optimizations`, `before_optimizations`;
     /// empty if the name tells none.
@@ -59,31 +60,42 @@ pub fn dump_name(path: &str) -> DumpName {
     out
 }
 
-/// `PREFIXmodule_0012.REST`
-fn numbered(stem: &str) -> Option<(&str, &str, &str)> {
-    let at = stem.rfind("module_")?;
-    let rest = &stem[at + 7..];
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let tail = rest.get(digits..)?;
-    if digits == 0 || !(tail.is_empty() || tail.starts_with('.')) {
-        return None;
-    }
-    Some((&stem[..at], &rest[..digits], tail.strip_prefix('.').unwrap_or(tail)))
+/// Bytes of a file's name that file systems take. XLA writes no file whose name is longer.
+pub(crate) const LONGEST_NAME: usize = 255;
+
+/// Why a file of that name is not there.
+pub(crate) fn too_long(file: &str) -> String {
+    format!(
+        "its name would have {} bytes, and file systems take {LONGEST_NAME}, so XLA could not write it; give the function a name \
+         that is shorter by {} or more",
+        file.len(),
+        file.len().saturating_sub(LONGEST_NAME)
+    )
 }
 
-/// Splits what stands behind the number into the module's name and the stage.
+/// Is it the name of a file or a folder that a compilation leaves, `module_0012` or `module_0012.REST`?
+pub(crate) fn is_numbered(part: &str) -> bool {
+    numbered(part).is_some()
+}
+
+/// `PREFIXmodule_0012.REST`
+fn numbered(stem: &str) -> Option<(&str, &str, &str)> {
+    stem.match_indices("module_").find_map(|(at, mark)| {
+        let rest = &stem[at + mark.len()..];
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let tail = rest.get(digits..)?;
+        let is_end = tail.is_empty() || tail.starts_with('.');
+        (digits > 0 && is_end).then(|| (&stem[..at], &rest[..digits], tail))
+    })
+}
+
+/// Splits what stands behind the number, with the dot before it, into the module's name and the stage.
 fn split_stage(rest: &str) -> (&str, &str) {
-    // XLA leaves the module's name out where the file's would be too long: `module_0008.cpu_after_optimizations.txt`.
-    let is_list =
-        |r: &str| r.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(".after_optimizations");
-    let is_stage = ["cpu_after_optimizations", "after_optimizations", "before_optimizations"]
-        .iter()
-        .any(|s| rest.starts_with(s))
-        || rest.strip_prefix("cl_").is_some_and(is_list)
-        || (rest.starts_with("sm_") || rest.starts_with("gfx")) && rest.contains("_gpu_after_optimizations");
-    if is_stage {
-        return ("", rest);
-    }
+    let (module, stage) = split_dotted(rest);
+    (module.strip_prefix('.').unwrap_or(module), stage)
+}
+
+fn split_dotted(rest: &str) -> (&str, &str) {
     // The mark that is furthest left among the last ones: a module's own name may hold anything but these.
     let marks = [
         ".cpu_after_optimizations",
@@ -149,15 +161,6 @@ mod tests {
             let got = (name.folder.as_str(), name.id.as_deref(), name.module.as_str(), name.stage.as_str());
             assert_eq!(got, (folder, id, module, stage), "{path}");
         };
-        // Without the module's name, which would make the file's too long.
-        for stage in [
-            "cpu_after_optimizations",
-            "before_optimizations",
-            "cl_1014260217.after_optimizations",
-            "sm_9.0_gpu_after_optimizations",
-        ] {
-            check(&format!("d/module_0008.{stage}.txt"), "d", Some("0008"), "", stage);
-        }
         check(
             "a/module_0000.jit_f.cpu_after_optimizations-live-range.txt",
             "a",
@@ -200,6 +203,17 @@ mod tests {
             "mödule 1 jit_f",
             "before_optimizations",
         );
+        // The module's name was too long.
+        for (stage, end) in [
+            ("cpu_after_optimizations", "-live-range.txt"),
+            ("before_optimizations", ".txt"),
+            ("sm_9.0_gpu_after_optimizations", ".hlo.pb"),
+            ("cl_12.after_optimizations", ".txt"),
+        ] {
+            check(&format!("module_0008.{stage}{end}"), "", Some("0008"), "", stage);
+        }
+        check("module_0000.txt", "", Some("0000"), "", "");
+        check("module_0002.__compute_module_1.o", "", Some("0002"), "__compute_module_1.o", "");
         check("module_0000.jit_f.decisions.txt", "", Some("0000"), "jit_f", "");
         check(
             "module_0007.jit_f.0003.simplification.after_dce.txt",

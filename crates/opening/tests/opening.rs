@@ -493,3 +493,57 @@ fn one_thing_is_wrong() {
         "missing: the protocol buffer; costs: XLA's internal orders, which text lacks: numbers of values and ties may differ from XLA's"
     );
 }
+
+/// What XLA leaves of a function whose name is too long for a file's: nothing with the name in it, or only some of the files.
+#[test]
+fn names_too_long_for_a_file() {
+    let long = |count: usize| format!("jit_{}", "y".repeat(count));
+    let (unnamed, partly, lost) = (long(230), long(196), long(215));
+    let text = |name: &str| module(name).into_bytes();
+    let mut blobs = vec![
+        Blob::new("module_0008.before_optimizations.txt", text(&unnamed)),
+        Blob::new("module_0008.cpu_after_optimizations.txt", text(&unnamed)),
+        Blob::new(format!("module_0002.{partly}.cpu_after_optimizations.txt"), text(&partly)),
+        Blob::new(format!("module_0006.{lost}.debug_options"), "xla_cpu: true\n"),
+    ];
+    for id in ["0002", "0006", "0008"] {
+        for at in 0..3 {
+            let name = format!("module_{id}.__compute_module_{at}.ir-no-opt.ll");
+            blobs.push(Blob::new(name, "; ModuleID = 'a'\ntarget triple = \"x86_64\"\n"));
+        }
+    }
+    let all = opened(blobs);
+    let ids: Vec<_> = all.modules.iter().map(|e| (e.id.as_deref(), e.name.as_str())).collect();
+    assert_eq!(ids, [(Some("0002"), partly.as_str()), (Some("0008"), unnamed.as_str())]);
+    let whole = &all.modules[1];
+    assert_eq!((whole.stage.as_str(), whole.other_stages.len()), ("cpu_after_optimizations", 1));
+    assert!(whole.remarks.iter().all(|r| r.to_string().contains("it is not taken")), "{:?}", whole.remarks);
+    assert!(whole.same_name.is_empty());
+    // module_0002.jit_….cpu_after_optimizations-buffer-assignment.txt
+    let loaded = all.load(0);
+    let how = |what: &str| loaded.missing.iter().find(|m| m.what == what).map(|m| m.how.clone());
+    let how = how("XLA's own assignment").expect("it is missing");
+    let bytes = "module_0002..cpu_after_optimizations-buffer-assignment.txt".len() + partly.len();
+    assert!(bytes > 255);
+    let expected = format!(
+        "it is the file that ends in -buffer-assignment.txt: its name would have {bytes} bytes, and file systems take 255, so XLA \
+         could not write it; give the function a name that is shorter by {} or more",
+        bytes - 255
+    );
+    assert_eq!(how, expected);
+    let told: Vec<String> = all.remarks.iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told[0].ends_with(
+            "and 9 more are passed over; a compilation leaves them beside its HLO: 1 × text of another kind, 9 × LLVM IR, from behind buffer assignment"
+        ),
+        "{told:?}"
+    );
+    assert_eq!(
+        told[1],
+        format!(
+            "module_0006.{lost}: left files here, but no HLO text: its name would have 259 bytes, and file systems take 255, so XLA \
+             could not write it; give the function a name that is shorter by 4 or more"
+        )
+    );
+}
