@@ -73,7 +73,7 @@ fn Toolbar() -> impl IntoView {
                 all_rows: shipped(&id).is_some_and(|m| m.all_rows),
                 table: old.table,
                 text: old.text,
-                ..State::new(Source::Shipped(id))
+                ..wb.with_source(Source::Shipped(id))
             });
         }
     };

@@ -455,7 +455,7 @@ impl History {
 }
 
 impl State {
-    fn keep_view(&mut self, other: &Self) {
+    pub(crate) fn keep_view(&mut self, other: &Self) {
         (self.all_rows, self.table, self.text) = (other.all_rows, other.table, other.text);
         self.view.clone_from(&other.view);
     }

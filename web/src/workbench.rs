@@ -396,15 +396,36 @@ impl Workbench {
         }
     }
 
-    /// Puts back what the reader changed.
+    /// Puts back what the reader changed; in a step of a lesson the program too.
     pub fn reset(self) {
-        let next = self.default.with_value(|d| self.state.with_untracked(|s| s.reset(d)));
+        let next = untrack(|| self.state.with(|now| self.put_back(now)));
         self.set(next);
     }
 
     /// Is there anything to put back?
     pub fn is_changed(self) -> bool {
-        self.default.with_value(|d| self.state.with(|s| s.reset(d) != *s))
+        self.state.with(|now| self.put_back(now) != *now)
+    }
+
+    fn put_back(self, now: &State) -> State {
+        let is_step = self.book.mode("lesson").is_some();
+        self.default.with_value(|first| {
+            if is_step && first.source != now.source {
+                let mut next = first.clone();
+                next.keep_view(now);
+                next
+            } else {
+                now.reset(first)
+            }
+        })
+    }
+
+    /// What the figure shows of a program when it is chosen: in a step of a lesson, with the step's own one, what the step
+    /// begins with.
+    pub fn with_source(self, source: Source) -> State {
+        let is_step = untrack(|| self.book.mode("lesson").is_some());
+        let first = is_step.then(|| self.default.get_value()).filter(|first| first.source == source);
+        first.unwrap_or_else(|| State::new(source))
     }
 
     /// The value of that name.
@@ -517,7 +538,7 @@ impl Workbench {
         let source = shipped.map_or(Source::Own(text), Source::Shipped);
         self.update(|s| {
             if s.source != source {
-                *s = State { all_rows: s.all_rows, table: s.table, text: s.text, ..State::new(source) };
+                *s = State { all_rows: s.all_rows, table: s.table, text: s.text, ..self.with_source(source) };
             }
         });
     }

@@ -249,7 +249,7 @@ pub fn DecisionPane(lab: Lab) -> impl IntoView {
             </button>
             <button
                 type="button"
-                disabled=move || from.get() + PAGE >= shown.with(|s| s.1)
+                disabled=move || { from.get() + PAGE >= shown.with(|s| s.1) }
                 on:click=move |_| from.update(|f| *f += PAGE)
             >
                 "After"

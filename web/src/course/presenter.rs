@@ -87,7 +87,7 @@ fn whole_screen() {
 fn is_field(target: &Element) -> bool {
     match target.tag_name().as_str() {
         "TEXTAREA" | "SELECT" => true,
-        "INPUT" => target.get_attribute("type").is_none_or(|t| t != "checkbox"),
+        "INPUT" => target.get_attribute("type").is_none_or(|t| !matches!(t.as_str(), "checkbox" | "radio")),
         _ => false,
     }
 }
@@ -100,7 +100,10 @@ fn is_wanted(e: &KeyboardEvent) -> bool {
         return true;
     }
     let presses = matches!(tag.as_str(), "BUTTON" | "A" | "SUMMARY" | "INPUT");
+    // The arrow keys go from one answer to the next.
+    let is_answer = target.get_attribute("type").is_some_and(|t| t == "radio");
     match e.key().as_str() {
+        "ArrowLeft" | "ArrowRight" | "ArrowUp" | "ArrowDown" if is_answer => true,
         " " | "Enter" => presses,
         // Handles and marks of figures are moved with the arrow keys; the step's own title is no such thing.
         "ArrowLeft" | "ArrowRight" | "ArrowUp" | "ArrowDown" | "Home" | "End" => {

@@ -110,7 +110,7 @@ pub fn ModuleChoice(
     };
     let choose = move |e: Event| {
         let id = event_target_value(&e);
-        wb.update(|s| *s = State { table: s.table, ..State::new(Source::Shipped(id)) });
+        wb.update(|s| *s = State { table: s.table, ..wb.with_source(Source::Shipped(id)) });
     };
     view! {
         <div class="field chooser">
