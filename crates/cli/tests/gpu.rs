@@ -140,7 +140,9 @@ fn donations() {
     // Two vectors were offered for a scalar: JAX has dropped both.
     let (unusable, _) = ask("donation", "0002", &[]);
     assert!(
-        unusable.contains("argument 0 a[0] f32[1000]: 4,000 B, not donated; no free output has its size"),
+        unusable.contains(
+            "argument 0 a[0] f32[1000]: 4,000 B, not donated in this module; no free output has its size"
+        ),
         "{unusable}"
     );
     let (cache, _) = ask("donation", "0003", &[]);

@@ -1,6 +1,7 @@
 //! Constants: who reads them, what they cost, which are equal, and which arguments were constants of the program.
 
 use crate::donation::donors;
+use crate::hold::value_at;
 use crate::study::{Program, Role, Row, Study};
 use analysis::{Backend, Context, Position};
 use assigner::words::{both, bytes, list};
@@ -241,6 +242,11 @@ fn alike(study: &Study, all: &[Constant]) -> Vec<Alike> {
     out
 }
 
+/// Has it more than a few elements? A TPU pads a single one to hundreds of bytes.
+fn is_array(study: &Study, constant: &Constant) -> bool {
+    study.rows[constant.row].unpadded.unwrap_or(constant.bytes) > 64
+}
+
 /// Does an instruction only hand a value on?
 fn passes_on(opcode: Opcode) -> bool {
     matches!(
@@ -252,13 +258,26 @@ fn passes_on(opcode: Opcode) -> bool {
             | Opcode::Conditional
             | Opcode::Call
             | Opcode::OptimizationBarrier
+            | Opcode::CopyStart
+            | Opcode::CopyDone
     )
 }
 
-/// Who reads a value: loops, branches and calls are seen through, since the analysis follows it there.
+/// Who reads a value: loops, branches and calls are seen through, since the analysis follows it there, and transfers to
+/// another memory space.
 fn readers(program: &Program, value: analysis::ValueId) -> Vec<Reader> {
     let Program { module, facts, .. } = program;
-    let uses = &facts.value(value).uses;
+    let mut uses = facts.value(value).uses.clone();
+    let mut next = 0;
+    while let Some(user) = uses.get(next).map(|u| u.user) {
+        next += 1;
+        // What a transfer makes of it is a value of its own.
+        if module.instruction(user).opcode == Opcode::CopyStart
+            && let Some(moved) = value_at(program, user, 1)
+        {
+            uses.extend(facts.value(moved).uses.iter().copied());
+        }
+    }
     let is_real = |user: InstructionId| {
         !passes_on(module.instruction(user).opcode)
             && facts.graph.context(module.instruction(user).computation) == Context::ControlFlow
@@ -427,7 +446,7 @@ impl Constants {
         if n > 0 {
             out.extend(lasts(study).map(str::to_owned));
         }
-        if let Some(largest) = self.constants.first().filter(|c| c.bytes > 64) {
+        if let Some(largest) = self.constants.iter().find(|c| is_array(study, c)) {
             let name = &study.rows[largest.row].name;
             out.push(format!(
                 "An array that a jitted function closes over is written into the module: passed as an argument it is the caller's, in memory once for all programs that read it. The largest, {name}, takes {}.",
@@ -448,7 +467,7 @@ impl Constants {
                 )
             });
         }
-        for c in self.constants.iter().filter(|c| c.bytes > 64).take(MOST_ALIKE) {
+        for c in self.constants.iter().filter(|c| is_array(study, c)).take(MOST_ALIKE) {
             if let Content::Uniform(one) = &c.content {
                 let name = &study.rows[c.row].name;
                 out.push(format!(

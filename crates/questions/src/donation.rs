@@ -115,6 +115,17 @@ pub struct Donation {
     pub could_save: u64,
 }
 
+impl Donation {
+    /// What has to be said of arguments that no output fits: the program may have offered them. `None` where there are none.
+    #[must_use]
+    pub fn unseen_offers(&self) -> Option<&'static str> {
+        let fits_nothing = |a: &Argument| matches!(&a.state, State::NotOffered(fits) if fits.is_empty());
+        self.arguments.iter().any(fits_nothing).then_some(
+            "An argument that is not donated in the module may have been in the program: JAX leaves an offer out, with a warning, where no output of a device has its shape and type.",
+        )
+    }
+}
+
 impl WhyNot {
     /// In words: what the output does instead; `own` is the argument's number of bytes.
     #[must_use]
@@ -147,7 +158,7 @@ impl Argument {
                 format!("offered, and nobody took it: output {}", list(&why, 6))
             }
             State::NotOffered(fits) if fits.is_empty() => {
-                "not donated; no free output has its size".to_owned()
+                "not donated in this module; no free output has its size".to_owned()
             }
             State::NotOffered(fits) => {
                 let fits: Vec<String> = fits.iter().map(ToString::to_string).collect();

@@ -114,6 +114,7 @@ pub fn donation(study: &Study) -> Option<Told> {
             both(found.could_save)
         ));
     }
+    lines.extend(found.unseen_offers().map(str::to_owned));
     let head = ["Argument", "Name", "Bytes", "What became of it", "Needed all the same"];
     let mut table = vec![head.map(str::to_owned).to_vec()];
     for a in found.arguments.iter().take(MOST) {

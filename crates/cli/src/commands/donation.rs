@@ -77,6 +77,9 @@ fn in_words(study: &Study, table: &Donation) -> String {
             copy.unwrap_or_default()
         );
     }
+    if let Some(words) = table.unseen_offers() {
+        _ = writeln!(out, "{words}");
+    }
     _ = writeln!(out, "Donation saves {}.", both(table.taken));
     if table.could_save > 0 {
         _ = writeln!(

@@ -454,14 +454,19 @@ fn oom_words(oom: &OutOfMemory, listed: &[Listed<'_>]) -> String {
             let padding = b.unpadded.filter(|u| u.bytes > 0 && u.bytes < b.size.bytes).map(|u| {
                 format!(", {:.1} times its {} of data", b.size.bytes as f64 / u.bytes as f64, size_words(u))
             });
-            let op = b.op_name.as_deref().or(b.kind.as_deref()).unwrap_or("");
+            // What a kernel's own memory is for stands in the label: a window, registers that were put aside.
+            let label = b.label.as_deref().filter(|_| b.op_name.is_none() || place == "vmem");
+            let op = match (b.op_name.as_deref(), label) {
+                (Some(op), Some(label)) => format!("{op}, {label}"),
+                (op, label) => op.or(label).or(b.kind.as_deref()).unwrap_or("").to_owned(),
+            };
             _ = writeln!(
                 out,
                 "    {:>3}. {} {} {}{}",
                 b.number,
                 size_words(b.size),
                 shown(&b.shape),
-                shown(op),
+                shown(&op),
                 padding.unwrap_or_default()
             );
         }
