@@ -2,6 +2,7 @@
 //!
 //! These functions panic when something does not hold; that is their purpose.
 
+use crate::occupancy::Settings;
 use crate::optimum::{self, Limits, Problem};
 use crate::timeline::Timeline;
 use crate::{
@@ -109,8 +110,16 @@ pub fn check(events: &[Event], options: &Options) {
         let packing = pack(events, &options);
         assert_eq!(packing, pack(events, &options), "{algorithm}: not deterministic");
         assert_eq!(packing, pack_plainly(events, &options), "{algorithm}: fast and plain differ");
-        for settings in [(1, 0, 0), (1, 2, 1), (2, 0, 3), (3, 1, 0)] {
-            assert_eq!(packing, pack_finely(events, &options, settings), "{algorithm}: settings differ");
+        // The last two ask for holes; the very last gives them up.
+        for (column_bits, near_columns, few_windows, patience, effort) in [
+            (1, 0, 0, 256, 0),
+            (1, 2, 1, 256, 0),
+            (2, 0, 3, 256, 0),
+            (3, 1, 0, 0, u64::MAX),
+            (2, 1, 2, 1, 12),
+        ] {
+            let settings = Settings { column_bits, near_columns, few_windows, patience, effort };
+            assert_eq!(packing, pack_finely(events, &options, settings), "{algorithm}: {settings:?} differ");
         }
         let Ok(packing) = packing else { continue };
         let timeline = Timeline::new(events).expect("a trace that was packed is well formed");
@@ -178,15 +187,17 @@ pub fn pack_plainly(events: &[Event], options: &Options) -> Result<Packing, Pack
     pack_with(&Timeline::new(events)?, options, plain::Plain::new)
 }
 
-/// [`pack`] with narrow columns, so that short traces have many: their width as a power of two, over how many a run is read
-/// tick by tick, and how many chunks are looked at one by one.
-fn pack_finely(
-    events: &[Event],
-    options: &Options,
-    (column_bits, near_columns, few_windows): (u32, usize, usize),
-) -> Result<Packing, PackError> {
+/// [`pack`] by holes alone, but for what nothing is in the way of.
+pub fn pack_by_holes(events: &[Event], options: &Options) -> Result<Packing, PackError> {
+    let settings =
+        Settings { column_bits: 8, near_columns: 4, few_windows: 32, patience: 0, effort: u64::MAX };
+    pack_finely(events, options, settings)
+}
+
+/// [`pack`] with narrow columns, so that short traces have many, and with holes from early on.
+fn pack_finely(events: &[Event], options: &Options, settings: Settings) -> Result<Packing, PackError> {
     pack_with(&Timeline::new(events)?, options, |timeline, alignment| {
-        occupancy::Occupancy::with_settings(timeline, alignment, column_bits, near_columns, few_windows)
+        occupancy::Occupancy::with_settings(timeline, alignment, settings)
     })
 }
 

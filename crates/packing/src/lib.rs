@@ -39,6 +39,7 @@ mod free_chunks;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gaps;
+mod holes;
 mod inspect;
 mod occupancy;
 pub mod optimum;

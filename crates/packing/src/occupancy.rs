@@ -20,13 +20,21 @@
 //! Sets are brought up to date when they are asked. Until then what is placed stands in logs, one for each node of a tree of
 //! columns, so that placing costs a logarithm.
 //!
+//! Where very many chunks are free all through a run's life, comparing them takes as long as reading through all that is placed.
+//! When searches have compared many, [`Holes`] take over: they answer at once, but cost more at each placement. If they cost
+//! too much, sets are asked again.
+//!
 //! Results are those of [`crate::plain`]. What it relies on: offsets are aligned and the ends of what is occupied are
 //! rounded up here, so every gap begins aligned and the intersection of gaps does, too.
 
 use crate::best_fit::{GapFinder, SPACE_END, round_up};
 use crate::gaps::{Gaps, Range};
+use crate::holes::Holes;
 use crate::spans::{Fullness, Tops, for_nodes};
 use crate::timeline::{Run, Tick, Timeline};
+
+/// Whether holes may take over. What is not asked for is not compiled.
+const HAS_HOLES: bool = cfg!(feature = "holes");
 
 /// How much of a set's logs it has taken in.
 #[derive(Default)]
@@ -51,17 +59,27 @@ impl Set {
     }
 }
 
+/// How the work is shared out. The results are the same.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// Ticks to a stretch, as a power of two.
+    pub column_bits: u32,
+    /// A run over at most so many columns is read tick by tick.
+    pub near_columns: usize,
+    /// So many chunks of one pin are looked at one by one.
+    pub few_windows: usize,
+    /// So many chunks may be compared, for each run that has been placed, before holes take over.
+    pub patience: u64,
+    /// So much may holes cost, for each run that has been placed, before sets are asked again: [`Holes::work`].
+    pub effort: u64,
+}
+
 pub(crate) struct Occupancy<'t> {
     timeline: &'t Timeline,
     alignment: u64,
-    /// Ticks to a stretch, as a power of two.
-    column_bits: u32,
+    settings: Settings,
     /// By column: its first tick. The first column begins at 0, the others where stretches are fullest.
     boundary_ticks: Vec<Tick>,
-    /// A run over at most so many columns is read tick by tick.
-    near_columns: usize,
-    /// So many chunks of one pin are looked at one by one.
-    few_windows: usize,
     /// Number of columns, a power of two. Spans are numbered as in a heap: 1 is all, `leaves + c` is column `c`.
     leaves: usize,
     /// Spans numbered below it are too wide for any run.
@@ -72,8 +90,10 @@ pub(crate) struct Occupancy<'t> {
     address: Vec<Range>,
     /// By number of placement.
     placed: Vec<Range>,
-    /// What has been placed, to be forgotten.
+    /// What has been placed.
     groups: Vec<u32>,
+    /// How many of them stand in the logs.
+    logged: usize,
     /// By boundary and by what lies between: even and odd cells.
     tops: Tops,
     fullness: Fullness,
@@ -91,6 +111,17 @@ pub(crate) struct Occupancy<'t> {
     /// Sizes of the smallest group from each position of the order on.
     smallest_from: Vec<u64>,
     floor: u64,
+    /// What comes to this heap, and how much of it has been dealt with.
+    order: Vec<u32>,
+    dealt_with: usize,
+    /// How many runs have been placed.
+    runs: u64,
+    /// How many chunks have been compared.
+    compared: u64,
+    holes: Option<Holes>,
+    /// How many were to come when holes were last told of them.
+    expected: usize,
+    has_given_up: bool,
     /// Of one search; kept for their memory.
     scratch: Scratch,
 }
@@ -112,16 +143,15 @@ impl<'t> Occupancy<'t> {
         let total: u64 = timeline.groups.iter().flat_map(|group| timeline.runs(group)).map(length).sum();
         let mean = total / (timeline.groups.len() as u64).max(1);
         let column_bits = (mean * 16).isqrt().next_power_of_two().trailing_zeros().clamp(8, 14);
-        Self::with_settings(timeline, alignment, column_bits, 4, 32)
+        // A placement costs holes about as long as comparing so many chunks. Columns get wider where there is more, and more is
+        // compared in them even where holes would not be quicker.
+        let patience = (timeline.groups.len() as u64).isqrt().div_ceil(3).max(96);
+        let settings = Settings { column_bits, near_columns: 4, few_windows: 32, patience, effort: 512 };
+        Self::with_settings(timeline, alignment, settings)
     }
 
-    pub(crate) fn with_settings(
-        timeline: &'t Timeline,
-        alignment: u64,
-        column_bits: u32,
-        near_columns: usize,
-        few_windows: usize,
-    ) -> Self {
+    pub(crate) fn with_settings(timeline: &'t Timeline, alignment: u64, settings: Settings) -> Self {
+        let column_bits = settings.column_bits;
         let boundary_ticks = boundary_ticks(timeline, column_bits);
         let leaves = (boundary_ticks.len() + 1).next_power_of_two();
         let runs = timeline.groups.iter().flat_map(|group| timeline.runs(group));
@@ -130,16 +160,15 @@ impl<'t> Occupancy<'t> {
         Self {
             timeline,
             alignment,
-            column_bits,
+            settings,
             boundary_ticks,
-            near_columns,
-            few_windows,
             leaves,
             first_span: leaves >> longest.ilog2().min(leaves.ilog2()),
             partner: Vec::new(),
             address: Vec::new(),
             placed: Vec::new(),
             groups: Vec::new(),
+            logged: 0,
             tops: Tops::default(),
             fullness: Fullness::default(),
             covering: Vec::new(),
@@ -151,12 +180,19 @@ impl<'t> Occupancy<'t> {
             touching: Vec::new(),
             smallest_from: Vec::new(),
             floor: 1,
+            order: Vec::new(),
+            dealt_with: 0,
+            runs: 0,
+            compared: 0,
+            holes: None,
+            expected: 0,
+            has_given_up: false,
             scratch: Scratch::default(),
         }
     }
 
     fn column(&self, tick: Tick) -> usize {
-        let stretch = tick as usize >> self.column_bits;
+        let stretch = tick as usize >> self.settings.column_bits;
         stretch + usize::from(tick >= self.boundary_ticks[stretch + 1])
     }
 
@@ -226,7 +262,7 @@ impl<'t> Occupancy<'t> {
         scratch: &mut Scratch,
     ) -> Set {
         let pin = Set::Pin(fullest);
-        if last - first <= self.near_columns {
+        if last - first <= self.settings.near_columns {
             let tick = self.boundary_ticks[fullest];
             self.read_ends(run.start, tick, &mut scratch.near);
             self.read_starts(tick + 1, run.end + 1, &mut scratch.near);
@@ -399,6 +435,11 @@ impl GapFinder for Occupancy<'_> {
             }
         }
         self.placed.clear();
+        (self.logged, self.dealt_with) = (0, 0);
+        (self.runs, self.compared) = (0, 0);
+        (self.holes, self.has_given_up) = (None, false);
+        self.order.clear();
+        self.order.extend(order);
         self.covering_levels = 0;
         self.tops.reset(2 * self.leaves);
         self.fullness.reset(self.leaves);
@@ -428,6 +469,7 @@ impl GapFinder for Occupancy<'_> {
     }
 
     fn advance(&mut self, count: usize) {
+        self.dealt_with = count;
         self.floor = self.smallest_from.get(count).copied().unwrap_or(1).max(1);
     }
 
@@ -455,6 +497,12 @@ impl GapFinder for Occupancy<'_> {
         }
 
         let mut scratch = std::mem::take(&mut self.scratch);
+        if let Some(holes) = self.holes.as_mut().filter(|_| HAS_HOLES) {
+            let found =
+                holes.find(runs, need, &mut scratch.windows, &mut scratch.narrowed, &mut scratch.news);
+            self.scratch = scratch;
+            return found;
+        }
         scratch.sets.clear();
         scratch.near.clear();
         let mut guide = (0, Set::Cover(self.column(runs[0].start)));
@@ -480,7 +528,6 @@ impl GapFinder for Occupancy<'_> {
         let timeline = self.timeline;
         let group = &timeline.groups[group_at as usize];
         let (start, end) = (offset, round_up(offset + group.size, self.alignment).min(SPACE_END));
-        let number = self.placed.len() as u32;
         self.placed.push((start, end));
         self.groups.push(group_at);
         for &run in timeline.runs(group) {
@@ -491,31 +538,94 @@ impl GapFinder for Occupancy<'_> {
             self.tops.raise(self.cell(run.start), self.cell(run.end), end);
             if let Some((first, last)) = self.boundaries(run) {
                 self.fullness.add(first, last, end - start);
-                if first < last {
-                    for_nodes(self.leaves, first, last - 1, |span| {
-                        self.covering[span].push(number);
-                        self.covering_levels |= 1 << (self.leaves.ilog2() - span.ilog2());
-                    });
-                }
-                self.ending[last].push(number);
             }
-            let (column, is_between) = (self.column(run.start), self.cell(run.start) % 2 == 1);
-            let mut span = self.leaves + column;
-            let mut first = column;
-            let mut width = 1;
-            while span >= self.first_span {
-                if is_between || first != column {
-                    self.beginning[span].push(number);
-                }
-                span /= 2;
-                width *= 2;
-                first &= !(width - 1);
+            if let Some(holes) = self.holes.as_mut().filter(|_| HAS_HOLES) {
+                holes.take(run, (start, end));
             }
+        }
+        self.runs += timeline.runs(group).len() as u64;
+        if self
+            .holes
+            .as_ref()
+            .is_some_and(|holes| holes.work() > self.settings.effort.saturating_mul(self.runs))
+        {
+            self.holes = None;
+            self.has_given_up = true;
+        }
+        if HAS_HOLES && self.holes.is_some() {
+            // What nothing more fits into need not be kept.
+            if (self.order.len() - self.dealt_with) * 4 < self.expected * 3 {
+                self.expect();
+            }
+            return;
+        }
+        self.log();
+        if HAS_HOLES && self.compared > self.settings.patience.saturating_mul(self.runs) && !self.has_given_up
+        {
+            self.dig();
         }
     }
 }
 
 impl Occupancy<'_> {
+    /// Puts what has been placed into the logs.
+    fn log(&mut self) {
+        let timeline = self.timeline;
+        for number in self.logged..self.placed.len() {
+            for &run in timeline.runs(&timeline.groups[self.groups[number] as usize]) {
+                self.log_run(run, number as u32);
+            }
+        }
+        self.logged = self.placed.len();
+    }
+
+    fn log_run(&mut self, run: Run, number: u32) {
+        if let Some((first, last)) = self.boundaries(run) {
+            if first < last {
+                for_nodes(self.leaves, first, last - 1, |span| {
+                    self.covering[span].push(number);
+                    self.covering_levels |= 1 << (self.leaves.ilog2() - span.ilog2());
+                });
+            }
+            self.ending[last].push(number);
+        }
+        let (column, is_between) = (self.column(run.start), self.cell(run.start) % 2 == 1);
+        let mut span = self.leaves + column;
+        let mut first = column;
+        let mut width = 1;
+        while span >= self.first_span {
+            if is_between || first != column {
+                self.beginning[span].push(number);
+            }
+            span /= 2;
+            width *= 2;
+            first &= !(width - 1);
+        }
+    }
+
+    /// From now on holes are asked.
+    fn dig(&mut self) {
+        let timeline = self.timeline;
+        self.holes = Some(Holes::new(timeline.ticks));
+        self.expect();
+        for (group, place) in self.groups.iter().zip(&self.placed) {
+            for run in timeline.runs(&timeline.groups[*group as usize]) {
+                if let Some(holes) = &mut self.holes {
+                    holes.take(*run, *place);
+                }
+            }
+        }
+    }
+
+    /// Tells the holes what is still to come.
+    fn expect(&mut self) {
+        let timeline = self.timeline;
+        let Some(holes) = &mut self.holes else { return };
+        let groups = self.order.iter().skip(self.dealt_with).map(|at| &timeline.groups[*at as usize]);
+        holes.expect(groups.flat_map(|group| timeline.runs(group).iter().map(|run| (*run, group.size))));
+        self.expected = self.order.len() - self.dealt_with;
+    }
+
     fn search(
         &mut self,
         guide: Set,
@@ -526,7 +636,8 @@ impl Occupancy<'_> {
     ) -> Option<u64> {
         let Scratch { sets, near, windows, narrowed, news } = scratch;
         sets.retain(|set| *set != guide);
-        let few = self.few_windows;
+        let few = self.settings.few_windows;
+        self.compared += near.len() as u64;
         windows.clear();
         if matches!(guide, Set::Cover(_)) && self.covering_levels == 0 {
             windows.push((0, SPACE_END));
@@ -561,6 +672,7 @@ impl Occupancy<'_> {
                 [(start, SPACE_END)] if is_above_all(upper.saturating_sub(start)) => return Some(upper),
                 _ => {}
             }
+            self.compared += windows.len() as u64;
             self.bring_up(set, news).narrow(windows, need, narrowed);
             std::mem::swap(windows, narrowed);
         }

@@ -7,7 +7,7 @@ use sorts::Arrange as _;
 pub(crate) type Tick = u32;
 
 /// A closed range of ticks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Run {
     pub start: Tick,
     pub end: Tick,

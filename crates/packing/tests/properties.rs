@@ -114,8 +114,10 @@ fn fast_and_plain_agree_on_long_traces() {
         for limit in [None, Some(largest * 20)] {
             for algorithm in Algorithm::ALL {
                 let options = Options { algorithm, alignment, limit, split_threshold: 300 };
-                let same = pack(&events, &options) == fuzzing::pack_plainly(&events, &options);
-                assert!(same, "{algorithm}, seed {seed}, limit {limit:?}");
+                let plain = fuzzing::pack_plainly(&events, &options);
+                assert!(pack(&events, &options) == plain, "{algorithm}, seed {seed}, limit {limit:?}");
+                let by_holes = fuzzing::pack_by_holes(&events, &options);
+                assert!(by_holes == plain, "{algorithm} by holes, seed {seed}, limit {limit:?}");
             }
         }
     }
@@ -320,6 +322,7 @@ fn dense_traces_are_packed_as_the_rule_says() {
             let plain = fuzzing::pack_plainly(&events, &options);
             assert!(plain.is_ok(), "{seed} {algorithm}");
             assert_eq!(pack(&events, &options), plain, "{seed} {algorithm}");
+            assert_eq!(fuzzing::pack_by_holes(&events, &options), plain, "{seed} {algorithm}, by holes");
         }
     }
 }
