@@ -3,11 +3,12 @@
 use crate::asked::{collectives_of, wishes, wishes_words};
 use crate::hold::{hold, value_at};
 use crate::loops::trip_count;
-use crate::study::{Program, Study};
+use crate::study::{Program, Study, space_name};
+use analysis::Backend;
 use assigner::words::{both, list};
 use copy_insertion::{
-    CopyStory, Fate, Options, Outcome, Retraced, Rule, needless, retrace, retrace_without, suggest_within,
-    words,
+    Clash, CopyStory, Fate, Late, Options, Outcome, Refusal, RegionAnalysis, Retraced, Rule, Until, needless,
+    retrace, retrace_without, suggest_within, words,
 };
 use hlo::{InstructionId, Module, Opcode, Shape, ShapeId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -347,16 +348,19 @@ fn kind(module: &Module, from: ShapeId, to: ShapeId) -> Option<CopyKind> {
             std::cmp::Ordering::Equal => None,
         };
     }
-    if module.shapes.memory_space(from) != module.shapes.memory_space(to) {
-        return Some(CopyKind::Transfer);
-    }
-    let (Some(l1), Some(l2)) = (l1, l2) else { return Some(CopyKind::Plain) };
+    let same = if module.shapes.memory_space(from) == module.shapes.memory_space(to) {
+        CopyKind::Plain
+    } else {
+        CopyKind::Transfer
+    };
+    // Another order of dimensions says more than another place.
+    let (Some(l1), Some(l2)) = (l1, l2) else { return Some(same) };
     if l1.minor_to_major != l2.minor_to_major || d1 != d2 {
         Some(CopyKind::Relayout)
     } else if l1.tiles != l2.tiles {
         Some(CopyKind::Retile)
     } else {
-        Some(CopyKind::Plain)
+        Some(same)
     }
 }
 
@@ -459,8 +463,27 @@ fn told_by_the_pass(
     program: &Program,
     plain: &[InstructionId],
 ) -> Result<FxHashMap<InstructionId, Cause>, String> {
+    let target = &program.facts.target;
+    let options = Options::of(target);
+    let told = told_by_a_run(program, plain, options)?;
+    if told.len() == plain.len() || target.backend == Backend::Cpu {
+        return Ok(told);
+    }
+    // How far the other compilers look is known from their copies only: whichever way accounts for more of them is the one.
+    let region_analysis = match options.region_analysis {
+        RegionAnalysis::Never => RegionAnalysis::Always,
+        RegionAnalysis::Always => RegionAnalysis::Never,
+    };
+    let other = told_by_a_run(program, plain, Options { region_analysis, ..options });
+    Ok(other.ok().filter(|other| other.len() > told.len()).unwrap_or(told))
+}
+
+fn told_by_a_run(
+    program: &Program,
+    plain: &[InstructionId],
+    options: Options,
+) -> Result<FxHashMap<InstructionId, Cause>, String> {
     let Program { module, facts, .. } = program;
-    let options = Options::of(&facts.target);
     let mut by_name: FxHashMap<(&str, &str), InstructionId> = FxHashMap::default();
     for id in plain {
         let home = module.computation_name(module.instruction(*id).computation);
@@ -500,7 +523,8 @@ fn told_by_the_pass(
                     .collect(),
             };
             for copy in told {
-                let words = story_lines(&history, story, module.name_of(copy));
+                let mut words = story_lines(&history, story, module.name_of(copy));
+                words.extend(undeclared(&outcome.history, story));
                 let (removes, saves) = (removes.clone(), saves.clone());
                 out.entry(copy).or_insert(Cause { copy, words, removes, saves });
             }
@@ -549,6 +573,28 @@ fn in_the_modules_names(
         history.instructions[story.copy.index()].name = name;
     }
     history
+}
+
+/// A kernel that a copy is made for because it does not say that it writes over what it reads.
+fn undeclared(history: &Module, story: &CopyStory) -> Option<String> {
+    let late = match &story.refusal {
+        Some(Refusal::Clash(Clash { until: Until::Reads(reads), .. })) => {
+            reads.iter().filter(|r| r.why == Late::NotInPlace).map(|r| r.user).collect()
+        }
+        _ => Vec::new(),
+    };
+    let by_rule = match story.rule {
+        Rule::NotInPlace { at, .. } => Some(at),
+        _ => None,
+    };
+    let kernel = late.into_iter().chain(by_rule).find(|i| {
+        history.instruction(*i).opcode == Opcode::CustomCall
+            && history.attribute(*i, "output_to_operand_aliasing").is_none()
+    })?;
+    Some(format!(
+        "{} declares no output_to_operand_aliasing: if it can write over what it reads, let it say so (`input_output_aliases` of Pallas and of foreign functions).",
+        history.name_of(kernel)
+    ))
 }
 
 /// A story without its title, and without what is said of the copy's own work.
@@ -602,6 +648,10 @@ impl Told<'_> {
             )),
             CopyKind::Relayout | CopyKind::Retile => {
                 words.push(format!("{} gives {from}, and {who} {to}.", name(operand)));
+                let (a, b) = (module.shapes.memory_space(source), module.shapes.memory_space(result));
+                if a != b {
+                    words.push(format!("It goes from memory space {a} to {b} as well."));
+                }
                 let dims = |s: ShapeId| match module.shapes.get(s) {
                     Shape::Array { dims, .. } => Some(dims.clone()),
                     _ => None,
@@ -635,7 +685,9 @@ impl Told<'_> {
                 ));
             }
             CopyKind::Transfer => {
-                let space = |s: ShapeId| format!("memory space {}", module.shapes.memory_space(s));
+                let space = |s: ShapeId| {
+                    format!("memory space {}", space_name(self.study, module.shapes.memory_space(s)))
+                };
                 let when = readers
                     .iter()
                     .filter_map(|r| facts.clock.time(*r).map(|t| t.0))

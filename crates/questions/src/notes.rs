@@ -367,6 +367,14 @@ fn kept(study: &Study, space: &SpacePeak, least: u64, out: &mut Vec<Note>) {
             });
         }
     }
+    // Where they are much of it, what would take them away.
+    let forward = stacks_at(study, space).filter(|s| study.rows[s.rows[0]].origin.phase == Phase::Forward);
+    let (rows, sizes): (Vec<usize>, Vec<u64>) = forward.map(|s| (s.rows[0], s.size)).unzip();
+    let stacked = crate::peak::sum(sizes.into_iter());
+    if stacked > least && stacked.saturating_mul(3) >= space.live {
+        let words = stacks_words(stacked).trim().to_owned();
+        out.push(Note { name: "stacks", bytes: stacked, words, rows, instructions: Vec::new() });
+    }
     if merged > least {
         out.push(Note {
             name: "recomputation-merged",
@@ -1150,17 +1158,25 @@ pub fn gap(study: &Study, peak: &Peak, limit: u64, found: &Advised) -> Option<St
                 d.dimension.power()
             );
         }
-        let stacked = space.slots.iter().filter(|s| s.rows.iter().any(|r| stack(study, *r).is_some()));
-        let stacked = crate::peak::sum(stacked.map(|s| s.size));
+        let stacked = crate::peak::sum(stacks_at(study, space).map(|s| s.size));
         if stacked.saturating_mul(10) >= space.live {
-            _ = write!(
-                out,
-                " Arrays that loops fill element by element, such as what a scan keeps for its backward pass, take {}: computing it again instead of keeping it (`jax.checkpoint` around the loop's body) is what would take them away.",
-                both(stacked)
-            );
+            out += &stacks_words(stacked);
         }
     }
     Some(out)
+}
+
+/// Stacks that loops fill, of those that are alive at a peak.
+fn stacks_at<'s>(study: &'s Study, space: &'s SpacePeak) -> impl Iterator<Item = &'s crate::peak::Slot> {
+    space.slots.iter().filter(|s| s.rows.iter().any(|r| stack(study, *r).is_some()))
+}
+
+/// What would take them away: a sentence behind another one.
+fn stacks_words(bytes: u64) -> String {
+    format!(
+        " Arrays that loops fill element by element, such as what a scan keeps for its backward pass, take {}: computing it again instead of keeping it (`jax.checkpoint` around the loop's body) is what would take them away.",
+        both(bytes)
+    )
 }
 
 /// A number that compiler and run time give, with what it is made of.

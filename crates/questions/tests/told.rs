@@ -352,3 +352,56 @@ ENTRY main {{
         "{told}"
     );
 }
+
+/// A copy into another memory space that turns dimensions round is told as that.
+#[test]
+fn another_order_says_more_than_another_memory_space() {
+    let s = study_on(
+        Backend::Tpu,
+        "HloModule m, is_scheduled=true
+
+ENTRY main {
+  x = f32[256,512]{1,0:T(8,128)} parameter(0)
+  a = f32[256,512]{1,0:T(8,128)S(1)} negate(x)
+  turned = f32[256,512]{0,1:T(8,128)} copy(a)
+  moved = f32[256,512]{1,0:T(8,128)} copy(a)
+  ROOT r = f32[] custom-call(turned, moved), custom_call_target=\"r\"
+}
+",
+    );
+    let copies = questions::copies(&s);
+    let mut kinds: Vec<(&str, CopyKind)> = copies.iter().map(|c| (name(&s, c.instruction), c.kind)).collect();
+    kinds.sort();
+    assert_eq!(kinds, [("moved", CopyKind::Transfer), ("turned", CopyKind::Relayout)]);
+    let (causes, _) = questions::causes(&s, &copies);
+    let words: Vec<String> = causes.iter().flat_map(|c| c.words.clone()).collect();
+    assert!(words.iter().any(|w| w == "It goes from memory space 1 to 0 as well."), "{words:?}");
+    assert!(
+        words
+            .iter()
+            .any(|w| w.starts_with("Goes from memory space 1 (VMEM) to memory space 0 (HBM), where r reads")),
+        "{words:?}"
+    );
+}
+
+/// A kernel that does not say that it works in place is what a donated argument is copied for.
+#[test]
+fn a_kernel_that_declares_nothing_is_named() {
+    let s = study(
+        "HloModule m, is_scheduled=true, input_output_alias={ {}: (0, {}, may-alias) }
+
+ENTRY main {
+  x = f32[1024]{0} parameter(0)
+  kernel = f32[1024]{0} custom-call(x), custom_call_target=\"kernel\"
+  ROOT copy = f32[1024]{0} copy(kernel)
+}
+",
+    );
+    let copies = questions::copies(&s);
+    let (causes, unknown) = questions::causes(&s, &copies);
+    let words: Vec<String> = causes.iter().flat_map(|c| c.words.clone()).collect();
+    assert!(
+        words.iter().any(|w| w.starts_with("kernel declares no output_to_operand_aliasing: ")),
+        "{unknown:?} {words:?}"
+    );
+}

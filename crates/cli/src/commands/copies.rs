@@ -33,6 +33,9 @@ pub(crate) struct Arguments {
     /// Run the pass, and print the module with its copies
     #[arg(long, conflicts_with_all = ["explain", "present", "json"])]
     print: bool,
+    /// List at most this many copies that stand in the module (JSON has them all)
+    #[arg(long, value_name = "COUNT", default_value_t = 30)]
+    most: usize,
     /// One JSON object
     #[arg(long)]
     json: bool,
@@ -146,7 +149,12 @@ fn present(arguments: &Arguments, study: &Study) -> Result<Answer, Failure> {
             "Why the plain ones are there cannot be told by running copy insertion again: {why}."
         );
     }
-    for c in &copies {
+    // What lets most of them go is not to be looked for in the stories.
+    let best = causes.iter().flat_map(|c| c.saves.iter().zip(&c.removes)).max_by_key(|(saves, _)| **saves);
+    if let Some((_, words)) = best.filter(|(saves, _)| **saves > 0 && copies.len() > MOST_WITHOUT_SUMMARY) {
+        _ = writeln!(out, "Most would go if you {words}.");
+    }
+    for c in copies.iter().take(arguments.most) {
         let most = if c.branch.is_some() { "at most " } else { "" };
         let mut times = match c.runs {
             Some(1) => String::new(),
@@ -177,11 +185,19 @@ fn present(arguments: &Arguments, study: &Study) -> Result<Answer, Failure> {
             }
         }
     }
+    if copies.len() > arguments.most {
+        let rest = &copies[arguments.most..];
+        let bytes = rest.iter().fold(0u64, |n, c| n.saturating_add(c.written()));
+        _ = writeln!(out, "\nand {} more, which write {}", rest.len(), both(bytes));
+    }
     if copies.iter().any(|c| c.kind == CopyKind::Transfer) {
         out.push_str("\nWhich values are transferred, and when, is up to memory space assignment: `bufferscope memory-space`.\n");
     }
     say(&shown(&out))
 }
+
+/// So many copies can be looked through without a line that says what lets most of them go.
+const MOST_WITHOUT_SUMMARY: usize = 5;
 
 /// The collectives that want one of these values in a memory space of its own.
 pub(crate) fn asked_by(study: &Study, rows: impl IntoIterator<Item = Option<usize>>) -> Vec<String> {
