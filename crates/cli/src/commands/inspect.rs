@@ -1,10 +1,10 @@
 //! `bufferscope inspect FOLDER_OR_FILE [--json]`
 
 use crate::{Answer, Failure, files, say};
-use assigner::words::{both, bytes, count, grouped, list as list_of};
+use assigner::words::{both, bytes, count, grouped};
 use dumps::diff::Totals;
 use dumps::read::Size;
-use opening::{Entry, Finding, Foreign, Kind, Limits, Loaded, Opened, OutOfMemory, Remark, VerboseLog};
+use opening::{Entry, Finding, Limits, Loaded, Opened, OutOfMemory, Remark, VerboseLog};
 use questions::{Peak, Role, Settings, Source, Study, peak};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -132,40 +132,6 @@ fn folded(remarks: &[&Remark]) -> Vec<String> {
         }
     }
     out
-}
-
-/// Files beside modules that are of no use here, as every dump has some, by kind in one line; and the remarks on all others.
-fn other_kinds(opened: &Opened) -> (String, Vec<&Remark>) {
-    let mut kinds: HashMap<&str, &'static str> = HashMap::new();
-    if !opened.modules.is_empty() {
-        let foreign =
-            opened.files.iter().filter(|f| matches!(f.kind, Kind::Foreign(k) if k != Foreign::Utf16));
-        kinds.extend(foreign.map(|f| (f.name.as_str(), f.kind.words())));
-    }
-    let (passed_over, told): (Vec<&Remark>, Vec<&Remark>) = opened
-        .remarks
-        .iter()
-        .partition(|r| r.severity == hlo::Severity::Warning && kinds.contains_key(&*r.file));
-    // A few are named, with what each is and how to get something else.
-    if passed_over.len() <= MOST_ALIKE {
-        return (String::new(), opened.remarks.iter().collect());
-    }
-    let mut counts: Vec<(&str, u64)> = Vec::new();
-    for r in &passed_over {
-        let kind = kinds[&*r.file];
-        match counts.iter_mut().find(|c| c.0 == kind) {
-            Some(count) => count.1 += 1,
-            None => counts.push((kind, 1)),
-        }
-    }
-    counts.sort_by_key(|c| std::cmp::Reverse(c.1));
-    let counts: Vec<String> = counts.iter().map(|(kind, n)| format!("{} of {kind}", grouped(*n))).collect();
-    let words = format!(
-        "{} beside the modules are passed over: {}.\n",
-        count(passed_over.len() as u64, "file", "files"),
-        list_of(&counts, 6)
-    );
-    (words, told)
 }
 
 /// Is nothing of use there? Then it is told as an error.
@@ -383,11 +349,9 @@ fn in_words(opened: &Opened, listed: &[Listed<'_>]) -> String {
     }
     if !opened.remarks.is_empty() && !is_nothing(opened) {
         out.push('\n');
-        let (others, told) = other_kinds(opened);
-        for line in folded(&told) {
+        for line in folded(&opened.remarks.iter().collect::<Vec<_>>()) {
             _ = writeln!(out, "{line}");
         }
-        out += &others;
     }
     if let Some(advice) = opened.advice().filter(|_| !is_nothing(opened)) {
         _ = writeln!(out, "\n{advice}");
