@@ -29,13 +29,15 @@ impl Default for Gaps {
 
 impl Gaps {
     /// Takes the ranges. What remains below `floor` bytes is forgotten, for nothing that is still to come fits into it.
-    pub(crate) fn take_all(&mut self, ranges: &mut [Range], floor: u64) {
+    /// Gives what it took, as so many chunks compared.
+    pub(crate) fn take_all(&mut self, ranges: &mut [Range], floor: u64) -> u64 {
         if ranges.len() < 16 || ranges.len() < self.len / 16 {
             for &(start, end) in ranges.iter() {
                 self.take(start, end, floor);
             }
-            return;
+            return 2 * ranges.len() as u64;
         }
+        let cost = (self.len + 8 * ranges.len()) as u64 / 16;
         ranges.sort_unstable();
         let mut left: Vec<Range> = Vec::with_capacity(self.len + ranges.len());
         let mut next = ranges.iter().copied().peekable();
@@ -65,6 +67,7 @@ impl Gaps {
         }
         self.heads.clear();
         self.heads.extend(self.blocks.iter().map(|block| block.first().map_or(0, |chunk| chunk.0)));
+        cost
     }
 
     fn take(&mut self, start: u64, end: u64, floor: u64) {

@@ -68,7 +68,8 @@ pub(crate) struct Settings {
     pub near_columns: usize,
     /// So many chunks of one pin are looked at one by one.
     pub few_windows: usize,
-    /// So many chunks may be compared, for each run that has been placed, before holes take over.
+    /// So many chunks may be compared, for each run that has been placed, before holes take over; more, where most of the heap is
+    /// done.
     pub patience: u64,
     /// So much may holes cost, for each run that has been placed, before sets are asked again: [`Holes::work`].
     pub effort: u64,
@@ -116,7 +117,7 @@ pub(crate) struct Occupancy<'t> {
     dealt_with: usize,
     /// How many runs have been placed.
     runs: u64,
-    /// How many chunks have been compared.
+    /// How many chunks have been compared, and what sets have cost, as so many.
     compared: u64,
     holes: Option<Holes>,
     /// How many were to come when holes were last told of them.
@@ -145,7 +146,7 @@ impl<'t> Occupancy<'t> {
         let column_bits = (mean * 16).isqrt().next_power_of_two().trailing_zeros().clamp(8, 14);
         // A placement costs holes about as long as comparing so many chunks. Columns get wider where there is more, and more is
         // compared in them even where holes would not be quicker.
-        let patience = (timeline.groups.len() as u64).isqrt().div_ceil(3).max(96);
+        let patience = (timeline.groups.len() as u64).isqrt().div_ceil(3).max(112);
         let settings = Settings { column_bits, near_columns: 4, few_windows: 32, patience, effort: 512 };
         Self::with_settings(timeline, alignment, settings)
     }
@@ -314,7 +315,7 @@ impl<'t> Occupancy<'t> {
             take_in(&self.beginning[span], &mut known.seen[levels + 1]);
         }
         if !news.is_empty() {
-            known.gaps.take_all(news, self.floor);
+            self.compared += known.gaps.take_all(news, self.floor);
         }
         &mut known.gaps
     }
@@ -560,8 +561,11 @@ impl GapFinder for Occupancy<'_> {
             return;
         }
         self.log();
-        if HAS_HOLES && self.compared > self.settings.patience.saturating_mul(self.runs) && !self.has_given_up
-        {
+        // Holes are cut for all that has been placed, and spare comparing for what remains only.
+        let (all, remaining) = (self.order.len() as u64, (self.order.len() - self.dealt_with) as u64);
+        let spared = self.compared.saturating_mul(all.min(2 * remaining));
+        let wanted = self.settings.patience.saturating_mul(self.runs.saturating_mul(all));
+        if HAS_HOLES && spared > wanted && !self.has_given_up {
             self.dig();
         }
     }
