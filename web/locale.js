@@ -13,7 +13,7 @@
 const VERBATIM = "code, pre, script, noscript, style, textarea, .code, .dump-line .text, [translate='no']";
 /** Elements that mark a piece of text and may stand in a key by name. */
 const MARKS = new Set(["DFN", "EM", "B", "STRONG", "I", "KBD", "SUB", "SUP", "SMALL", "CODE"]);
-const ATTRIBUTES = ["aria-label", "aria-valuetext", "aria-description", "aria-roledescription", "title", "placeholder", "alt", "label"];
+const ATTRIBUTES = ["aria-label", "aria-valuetext", "aria-description", "aria-roledescription", "title", "placeholder", "alt", "label", "data-label"];
 /** Elements of a block are numbered in this range of characters, which nobody writes. */
 const FIRST = 0xe000;
 const LAST = 0xf8ff;

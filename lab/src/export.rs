@@ -23,21 +23,26 @@ pub(crate) fn is_of_xla(what: &str) -> bool {
     FILES[4..].iter().any(|(name, _)| *name == what)
 }
 
+/// What is told of the module in a file.
+pub(crate) struct Told<'a> {
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// What it comes to: sentences.
+    pub(crate) headline: Vec<String>,
+    /// Changes that the sentences leave out, each in words.
+    pub(crate) folded: &'a [String],
+}
+
 /// One of them; `None` if it is not known, or needs the program and there is none.
-pub(crate) fn file(
-    study: &Study,
-    peak: &Peak,
-    (name, headline): (&str, &[String]),
-    what: &str,
-) -> Option<String> {
+pub(crate) fn file(study: &Study, peak: &Peak, told: &Told<'_>, what: &str) -> Option<String> {
     match what {
         "values.csv" => Some(csv(study)),
         "assignment.json" => Some(in_json(study, peak)),
         "curve.svg" => {
             let most = peak.spaces.iter().max_by_key(|s| (s.live, std::cmp::Reverse(s.color)));
-            most.map(|space| report::curve(study, space))
+            most.map(|space| report::curve_file(study, space, told.name))
         }
-        "peak.md" => Some(markdown(study, peak, (name, headline))),
+        "peak.md" => Some(markdown(study, peak, told)),
         _ => {
             let program = study.program.as_ref()?;
             let (assignment, _) = study.ours.as_ref()?;
@@ -155,10 +160,18 @@ fn cell(text: &str) -> String {
     if text.is_empty() { text } else { format!("`{text}`") }
 }
 
-fn markdown(study: &Study, peak: &Peak, (name, headline): (&str, &[String])) -> String {
-    let mut out = format!("## The memory of {}\n\n", cell(name));
-    for sentence in headline {
+fn markdown(study: &Study, peak: &Peak, told: &Told<'_>) -> String {
+    let mut out = format!("## The memory of {}\n\n", cell(told.name));
+    for sentence in &told.headline {
         _ = writeln!(out, "{sentence}\n");
+    }
+    if !told.folded.is_empty() {
+        let count = grouped(told.folded.len() as u64);
+        _ = writeln!(out, "<details><summary>All {count} changes</summary>\n");
+        for change in told.folded {
+            _ = writeln!(out, "- {}", cell(change));
+        }
+        out += "\n</details>\n\n";
     }
     for space in peak.spaces.iter().filter(|s| s.temp > 0) {
         _ = writeln!(
@@ -207,7 +220,7 @@ pub(crate) fn tree(study: &Study, alive_at: Option<u32>) -> Vec<crate::talk::Tre
         let mut at = 0;
         nodes[0].rows.push(i as u32);
         let name = if row.origin.op_name.is_empty() { "without an op_name" } else { &row.origin.op_name };
-        for part in parts(name).take(DEEPEST) {
+        for part in rows::parts(name).take(DEEPEST) {
             let next = nodes[at].children.get(part).copied();
             at = next.unwrap_or_else(|| {
                 nodes.push(Node { name: part.to_owned(), ..Node::default() });
@@ -249,21 +262,6 @@ pub(crate) fn tree(study: &Study, alive_at: Option<u32>) -> Vec<crate::talk::Tre
     out
 }
 
-/// The parts of a scope: split at slashes that stand in no brackets.
-fn parts(op_name: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0i32;
-    op_name
-        .split(move |c| {
-            match c {
-                '(' | '[' => depth += 1,
-                ')' | ']' => depth -= 1,
-                _ => {}
-            }
-            c == '/' && depth <= 0
-        })
-        .filter(|p| !p.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,9 +276,8 @@ mod tests {
 
     #[test]
     fn scopes_fall_into_parts() {
-        let of = |s| parts(s).collect::<Vec<_>>();
+        let of = |s| rows::parts(s).collect::<Vec<_>>();
         assert_eq!(of("jit(f)/a(b/c)/dot"), ["jit(f)", "a(b/c)", "dot"]);
-        assert_eq!(of("/x//y"), ["x", "y"]);
     }
 
     #[test]

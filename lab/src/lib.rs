@@ -4,6 +4,7 @@
 //! but the views knows no browser and is tested natively.
 
 pub mod address;
+pub mod axes;
 mod compare;
 pub mod export;
 mod map;

@@ -3,7 +3,9 @@
 //! What is smaller than a pixel is drawn as density: the share of the pixel that is taken. A hundred thousand bands cost one
 //! pass over them and one over the pixels.
 
+use crate::axes::{byte_ticks, step_ticks};
 use crate::talk::{Kind, MapData};
+use assigner::words::binary;
 use std::fmt::Write as _;
 
 /// What part of the map is seen: steps, and bytes of the allocations laid one behind another.
@@ -433,56 +435,247 @@ pub fn most_between(points: &[(u32, u64)], from: f64, to: f64) -> u64 {
         .unwrap_or(0)
 }
 
-/// Most rectangles of a drawing; what is smallest is left out, and that is said in it.
-const MOST_RECTANGLES: usize = 20_000;
-
-/// The window as a drawing: a rectangle for each band. It holds no text of the module.
+/// What of a band is seen in a window, in pixels of a picture of that size: left, upper edge, width and height.
 #[must_use]
-pub fn svg(
-    (width, height): (f64, f64),
+pub fn seen(
     map: &MapData,
     layout: &Layout,
     window: &Window,
-    palette: &Palette,
-) -> String {
-    let hex = |c: [u8; 3]| format!("#{:02x}{:02x}{:02x}", c[0], c[1], c[2]);
+    band: usize,
+    (width, height): (f64, f64),
+) -> Option<[f64; 4]> {
+    let base = layout.base[map.slab[band] as usize]?;
     let sx = width / (window.to - window.from).max(1e-9);
     let sy = height / (window.high - window.low).max(1e-9);
-    let mut bands: Vec<(f64, usize, [f64; 4])> = Vec::new();
-    for i in 0..map.row.len() {
-        let Some(base) = layout.base[map.slab[i] as usize] else { continue };
-        let x0 = ((f64::from(map.start[i]) - window.from) * sx).max(0.0);
-        let x1 = ((f64::from(map.last[i]) + 1.0 - window.from) * sx).min(width);
-        let y0 = ((base + map.offset[i] as f64 - window.low) * sy).max(0.0);
-        let y1 = ((base + (map.offset[i] + map.size[i]) as f64 - window.low) * sy).min(height);
-        if x1 > x0 && y1 > y0 {
-            bands.push(((x1 - x0) * (y1 - y0), i, [x0, y0, x1 - x0, y1 - y0]));
-        }
+    let low = base + map.offset[band] as f64;
+    let x0 = ((f64::from(map.start[band]) - window.from) * sx).max(0.0);
+    let x1 = ((f64::from(map.last[band]) + 1.0 - window.from) * sx).min(width);
+    let y0 = ((low - window.low) * sy).max(0.0);
+    let y1 = ((low + map.size[band] as f64 - window.low) * sy).min(height);
+    (x1 > x0 && y1 > y0).then_some([x0, y0, x1 - x0, y1 - y0])
+}
+
+/// Names that are written into bands at most.
+const MOST_NAMES: usize = 48;
+/// Pixels that a name needs, in width and height.
+const ROOM: (f64, f64) = (34.0, 9.5);
+/// How wide a character of a name is, for each pixel of its height.
+const WIDE: f64 = 0.605;
+
+/// How high a name is written in a band of that height, in pixels.
+#[must_use]
+pub fn name_size(height: f64) -> f64 {
+    if height < 13.0 { 9.0 } else { 11.0 }
+}
+
+/// Is there room for a second line, the bytes?
+#[must_use]
+pub fn has_two_lines(height: f64) -> bool {
+    height >= 34.0
+}
+
+/// The bands in which there is room for a name, the largest first.
+#[must_use]
+pub fn roomy(
+    (map, layout, index): (&MapData, &Layout, &Index),
+    window: &Window,
+    size: (f64, f64),
+) -> Vec<usize> {
+    let slabs = (0..layout.base.len()).filter(|s| layout.base[*s].is_some());
+    let mut out: Vec<(f64, usize)> = slabs
+        .flat_map(|s| index.between(s, window.from, window.to))
+        .filter_map(|band| {
+            let [_, _, w, h] = seen(map, layout, window, band, size)?;
+            (w >= ROOM.0 && h >= ROOM.1).then_some((w * h, band))
+        })
+        .collect();
+    out.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    out.truncate(MOST_NAMES);
+    out.into_iter().map(|(_, band)| band).collect()
+}
+
+/// A name cut to what fits; `None` if hardly anything does.
+#[must_use]
+pub fn fitting_name(name: &str, width: f64, size: f64) -> Option<String> {
+    let room = ((width - 8.0) / (size * WIDE)) as usize;
+    if name.chars().count() <= room {
+        return Some(name.to_owned());
     }
-    bands.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let left_out = bands.len().saturating_sub(MOST_RECTANGLES);
-    bands.truncate(MOST_RECTANGLES);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\">\n<title>Addresses over time</title>\n<desc>Steps {:.0} to {:.0} to the right, bytes {:.0} to {:.0} downwards. {} bands; {left_out} smaller ones are left out.</desc>\n<rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"{}\"/>\n",
-        window.from,
-        window.to,
-        window.low,
-        window.high,
-        bands.len(),
-        hex(palette.free)
-    );
-    for (_, i, [x, y, w, h]) in bands {
-        let hue = usize::from(map.hue[i]) % 10;
+    (room >= 4).then(|| name.chars().take(room - 1).chain(['…']).collect())
+}
+
+/// Most rectangles of a drawing; what is smallest is left out, and that is said in it.
+const MOST_RECTANGLES: usize = 20_000;
+
+/// A map to be written as a drawing.
+pub struct Drawing<'a> {
+    /// The map.
+    pub map: &'a MapData,
+    /// Where its allocations are.
+    pub layout: &'a Layout,
+    /// What is seen.
+    pub window: Window,
+    /// Colours.
+    pub palette: &'a Palette,
+    /// The colour of words, and what is behind all.
+    pub words: ([u8; 3], [u8; 3]),
+    /// The module's name.
+    pub module: &'a str,
+    /// Which memory it is.
+    pub memory: &'a str,
+    /// Bands with their names.
+    pub names: &'a [(usize, String)],
+}
+
+/// The bands of a drawing, in pixels.
+pub const DRAWN: (f64, f64) = (1200.0, 560.0);
+
+impl Drawing<'_> {
+    /// As SVG: a rectangle for each band, axes, the names of the largest bands and a key. Text of the module is text there.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        /// At the side: bytes. Above: the title. Below: steps, and the key.
+        const SIDE: f64 = 96.0;
+        const HEAD: f64 = 40.0;
+        const FOOT: f64 = 74.0;
+        const MARGIN: f64 = 16.0;
+        let (width, height) = DRAWN;
+        let Self { map, layout, window, palette, .. } = *self;
+        let hex = |c: [u8; 3]| format!("#{:02x}{:02x}{:02x}", c[0], c[1], c[2]);
+        let (ink, back) = (hex(self.words.0), hex(self.words.1));
+        let safe = report::escaped;
+        let mut bands: Vec<(f64, usize, [f64; 4])> = (0..map.row.len())
+            .filter_map(|i| {
+                let at = seen(map, layout, &window, i, DRAWN)?;
+                Some((at[2] * at[3], i, at))
+            })
+            .collect();
+        bands.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let left_out = bands.len().saturating_sub(MOST_RECTANGLES);
+        bands.truncate(MOST_RECTANGLES);
+        let (all_wide, all_high) = (SIDE + width + MARGIN, HEAD + height + FOOT);
+        let module = crate::text::cut(self.module);
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {all_wide:.0} {all_high:.0}\" width=\"{all_wide:.0}\" height=\"{all_high:.0}\" font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"{ink}\">\n<title>{0}: addresses over time</title>\n<desc>{1}. Steps {2:.0} to {3:.0} to the right, bytes {4:.0} to {5:.0} downwards. {6} bands; {left_out} smaller ones are left out.</desc>\n<rect width=\"{all_wide:.0}\" height=\"{all_high:.0}\" fill=\"{back}\"/>\n",
+            safe(&module),
+            safe(self.memory),
+            window.from,
+            window.to,
+            window.low,
+            window.high,
+            bands.len(),
+        );
+        let title: String = self.module.chars().take(70).collect();
+        let more = if title.len() < self.module.len() { "…" } else { "" };
         _ = writeln!(
             out,
-            "<rect x=\"{x:.2}\" y=\"{y:.2}\" width=\"{w:.2}\" height=\"{h:.2}\" fill=\"{}\" stroke=\"{}\" stroke-width=\"{:.2}\"/>",
-            hex(palette.fill[hue]),
-            hex(palette.line[hue]),
-            0.5f64.min(w / 4.0).min(h / 4.0)
+            "<text x=\"{SIDE}\" y=\"24\"><tspan font-size=\"15\" font-weight=\"600\">{}{more}</tspan><tspan dx=\"12\">{}</tspan></text>",
+            safe(&title),
+            safe(self.memory)
         );
+        _ = writeln!(
+            out,
+            "<g transform=\"translate({SIDE} {HEAD})\">\n<rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"{}\"/>",
+            hex(palette.free)
+        );
+        for (_, i, [x, y, w, h]) in bands {
+            let hue = usize::from(map.hue[i]) % 10;
+            _ = writeln!(
+                out,
+                "<rect x=\"{x:.2}\" y=\"{y:.2}\" width=\"{w:.2}\" height=\"{h:.2}\" fill=\"{}\" stroke=\"{}\" stroke-width=\"{:.2}\"/>",
+                hex(palette.fill[hue]),
+                hex(palette.line[hue]),
+                0.5f64.min(w / 4.0).min(h / 4.0)
+            );
+        }
+        let sy = height / (window.high - window.low).max(1e-9);
+        for (slab, base) in map.slabs.iter().zip(&layout.base) {
+            let Some(y) = base.map(|b| (b + slab.size as f64 - window.low) * sy) else { continue };
+            if slab.size as f64 * sy >= 4.0 && y > 0.0 && y < height {
+                _ = writeln!(out, "<path d=\"M0 {y:.2}H{width:.0}\" stroke=\"{}\"/>", hex(palette.rule));
+            }
+        }
+        for (band, name) in self.names {
+            let Some([x, y, w, h]) = seen(map, layout, &window, *band, DRAWN) else { continue };
+            let size = name_size(h);
+            let Some(name) = fitting_name(name, w, size).filter(|_| w >= ROOM.0 && h >= ROOM.1) else {
+                continue;
+            };
+            let bytes = fitting_name(&binary(map.size[*band]), w, size).filter(|_| has_two_lines(h));
+            let at = y + h / 2.0 + size * 0.36 - if bytes.is_some() { 7.0 } else { 0.0 };
+            _ = writeln!(
+                out,
+                "<text x=\"{:.2}\" y=\"{at:.2}\" font-family=\"ui-monospace, monospace\" font-size=\"{size}\">{}</text>",
+                x + 4.0,
+                safe(&name)
+            );
+            if let Some(bytes) = bytes {
+                _ = writeln!(
+                    out,
+                    "<text x=\"{:.2}\" y=\"{:.2}\" font-family=\"ui-monospace, monospace\" font-size=\"{size}\">{bytes}</text>",
+                    x + 4.0,
+                    at + 14.0
+                );
+            }
+        }
+        for tick in byte_ticks(window.low, window.high, 8.0) {
+            let y = (tick.at - window.low) * sy;
+            _ = writeln!(
+                out,
+                "<path d=\"M-5 {y:.2}h5\" stroke=\"{ink}\"/><text x=\"-9\" y=\"{:.2}\" text-anchor=\"end\">{}</text>",
+                (y + 4.0).clamp(10.0, height),
+                tick.words
+            );
+        }
+        let mut last = f64::MIN;
+        for tick in step_ticks(window.from, window.to, 12.0) {
+            let x = (tick.at - window.from) * width / (window.to - window.from).max(1e-9);
+            // A number at the very end would stick out.
+            if x - last < 40.0 || x > width - 8.0 {
+                continue;
+            }
+            last = x;
+            _ = writeln!(
+                out,
+                "<path d=\"M{x:.2} {height:.0}v5\" stroke=\"{ink}\"/><text x=\"{x:.2}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
+                height + 18.0,
+                tick.words
+            );
+        }
+        _ = writeln!(
+            out,
+            "<text x=\"-9\" y=\"{0:.0}\" text-anchor=\"end\" font-style=\"italic\">step</text>\n<text x=\"-9\" y=\"-10\" text-anchor=\"end\" font-style=\"italic\">address</text>\n<rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"none\" stroke=\"{ink}\"/>",
+            height + 18.0
+        );
+        let mut x = 0.0;
+        let key = height + 42.0;
+        for hue in 0..10 {
+            _ = writeln!(
+                out,
+                "<rect x=\"{x}\" y=\"{key}\" width=\"9\" height=\"14\" fill=\"{}\" stroke=\"{}\"/>",
+                hex(palette.fill[hue]),
+                hex(palette.line[hue])
+            );
+            x += 9.0;
+        }
+        _ = writeln!(
+            out,
+            "<text x=\"{}\" y=\"{}\">a value each; the colour goes by the name, and is no kind</text>\n<rect x=\"{}\" y=\"{key}\" width=\"20\" height=\"14\" fill=\"{}\" stroke=\"{}\"/><text x=\"{}\" y=\"{}\">free</text>\n<path d=\"M{} {}h20\" stroke=\"{}\"/><text x=\"{}\" y=\"{}\">where an allocation ends</text>\n</g>\n</svg>",
+            x + 8.0,
+            key + 11.0,
+            x + 360.0,
+            hex(palette.free),
+            hex(palette.rule),
+            x + 388.0,
+            key + 11.0,
+            x + 440.0,
+            key + 7.0,
+            hex(palette.rule),
+            x + 468.0,
+            key + 11.0
+        );
+        out
     }
-    out += "</svg>\n";
-    out
 }
 
 /// Finds the band at a point without looking at all of them.
@@ -714,12 +907,57 @@ mod tests {
         let map = map_of(&[(2, 4, 50, 50), (0, 9, 0, 10)], 100, 9);
         let layout = Layout::new(&map, Shown::All);
         let window = Window::whole(&map, &layout);
-        let text = svg((100.0, 100.0), &map, &layout, &window, &palette());
-        assert_eq!(text.matches("<rect").count(), 3);
+        let names = [(0, "<script>\u{202e}x</script>".to_owned()), (1, "n".repeat(500))];
+        let drawing = Drawing {
+            map: &map,
+            layout: &layout,
+            window,
+            palette: &palette(),
+            words: ([0; 3], [255; 3]),
+            module: "</title><b>",
+            memory: "All allocations",
+            names: &names,
+        };
+        let text = drawing.svg();
         assert!(
-            text.contains("x=\"20.00\" y=\"50.00\" width=\"30.00\" height=\"50.00\" fill=\"#c80000\""),
+            text.contains("x=\"240.00\" y=\"280.00\" width=\"360.00\" height=\"280.00\" fill=\"#c80000\""),
             "{text}"
         );
+        // Two bands, three grounds, the frame, and the key with ten colours and what is free.
+        assert_eq!(text.matches("<rect").count(), 2 + 3 + 11);
+        // Names of others are text, cut to their bands.
+        assert!(!text.contains("<script") && !text.contains("<b>") && !text.contains('\u{202e}'), "{text}");
+        assert!(
+            text.contains("&lt;script&gt;\\u{202e}x") && text.contains("&lt;/title&gt;&lt;b&gt;"),
+            "{text}"
+        );
+        assert!(text.contains("nnn…</text>") && !text.contains(&"n".repeat(300)), "{text}");
+        // Axes.
+        assert!(
+            text.contains(">step</text>")
+                && text.contains(">address</text>")
+                && text.contains(">64 B</text>"),
+            "{text}"
+        );
+        assert_eq!(text.matches("<text").count(), text.matches("</text>").count());
+    }
+
+    #[test]
+    fn names_are_for_the_largest_bands_with_room() {
+        // One that is high, one that is long but low, many that are small.
+        let mut bands = vec![(0, 49, 0, 500), (0, 99, 500, 8)];
+        bands.extend((0..200).map(|i| (50 + (i % 50) as u32, 50 + (i % 50) as u32, 510 + i / 50 * 100, 100)));
+        let map = map_of(&bands, 1000, 99);
+        let layout = Layout::new(&map, Shown::All);
+        let whole = Window::whole(&map, &layout);
+        let index = Index::new(&map);
+        assert_eq!(roomy((&map, &layout, &index), &whole, (800.0, 380.0)), [0]);
+        let near = whole.zoomed(&whole, (1.0, 1.0), (0.1, 0.3));
+        let found = roomy((&map, &layout, &index), &near, (800.0, 380.0));
+        assert!(found.len() > 10 && found.len() <= MOST_NAMES && !found.contains(&0), "{found:?}");
+        assert_eq!(fitting_name("fusion.1", 100.0, 11.0).as_deref(), Some("fusion.1"));
+        assert_eq!(fitting_name("convolution.123", 50.0, 11.0).as_deref(), Some("convo…"));
+        assert_eq!(fitting_name("convolution.123", 20.0, 11.0), None);
     }
 
     #[test]

@@ -108,7 +108,43 @@ pub(crate) fn line(study: &Study, number: u32) -> RowLine {
         op: cut(&row.origin.op_name),
         line: cut(&row.origin.source_words()),
         pass: row.origin.phase.name().to_owned(),
+        ..RowLine::default()
     }
+}
+
+/// Places that are named of a group.
+const MOST_PLACES: usize = 24;
+
+/// Where a value comes from: its `op_name` with the numbers of layers left out, and its line.
+fn place(row: &Row) -> String {
+    let parts = [without_numbers(&row.origin.op_name), row.origin.source_words()];
+    let told: Vec<String> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+    if told.is_empty() { "not told".to_owned() } else { told.join(" · ") }
+}
+
+/// The scopes that all have in common, from the outermost on.
+fn common_scope<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
+    let mut common: Vec<&str> = names.next().map(|n| parts(n).collect()).unwrap_or_default();
+    for name in names {
+        let same = common.iter().zip(parts(name)).take_while(|(a, b)| **a == *b).count();
+        common.truncate(same);
+    }
+    common.join("/")
+}
+
+/// The parts of an `op_name`: split at slashes that stand in no brackets.
+pub(crate) fn parts(op_name: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0i32;
+    op_name
+        .split(move |c| {
+            match c {
+                '(' | '[' => depth += 1,
+                ')' | ']' => depth -= 1,
+                _ => {}
+            }
+            c == '/' && depth <= 0
+        })
+        .filter(|p| !p.is_empty())
 }
 
 struct Bucket {
@@ -235,6 +271,23 @@ fn bucket_line(study: &Study, bucket: &Bucket, cumulative: u64) -> RowLine {
         };
         out.line = cut(&questions::common_lines(&all));
         out.pass = same(&|r| r.origin.phase.name().to_owned());
+        if out.op.is_empty() || out.line.is_empty() {
+            let mut count: BTreeMap<String, u32> = BTreeMap::new();
+            for r in rows() {
+                *count.entry(place(r)).or_default() += 1;
+            }
+            if count.len() > 1 {
+                let mut all: Vec<(String, u32)> = count.into_iter().collect();
+                all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+                out.more_places = all.len().saturating_sub(MOST_PLACES) as u32;
+                out.places = all.into_iter().take(MOST_PLACES).map(|(p, n)| (cut(&p), n)).collect();
+                if out.op.is_empty() {
+                    let names: Vec<String> = rows().map(|r| without_numbers(&r.origin.op_name)).collect();
+                    let common = cut(&common_scope(names.iter().map(String::as_str)));
+                    out.op = if common.is_empty() { common } else { format!("{common}/…") };
+                }
+            }
+        }
         out.place = None;
         let kind: Kind = study.slab(&study.rows[bucket.rows[0] as usize]).role.into();
         out.kind = rows().all(|r| Kind::from(study.slab(r).role) == kind).then_some(kind);
@@ -260,6 +313,17 @@ fn sort(study: &Study, rows: &mut [u32], by: Sort) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_scopes_have_in_common_ends_at_a_part() {
+        let of = |names: &[&str]| common_scope(names.iter().copied());
+        assert_eq!(of(&["jit(f)/a/dot", "jit(f)/ab/dot"]), "jit(f)");
+        assert_eq!(of(&["jit(f)/a(b/c)/dot", "jit(f)/a(b/d)/dot"]), "jit(f)");
+        assert_eq!(of(&["jit(f)/a/dot", "jit(f)/a/add"]), "jit(f)/a");
+        assert_eq!(of(&["a", ""]), "");
+        assert_eq!(of(&[]), "");
+        assert_eq!(parts("/x//y").collect::<Vec<_>>(), ["x", "y"]);
+    }
 
     #[test]
     fn each_address_counts_once() {

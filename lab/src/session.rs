@@ -5,9 +5,9 @@
 use crate::map::map;
 use crate::rows::{self, space_name};
 use crate::talk::{
-    Answer, Ask, Chosen, DECISION_KINDS, DecisionLine, Detail, Edit, Face, Kind, Maker, MapData, ModuleLine,
-    Notable, Note, Opened, OutOfMemory, Progress, Repacked, SlabRow, Source, SourceLine, SpaceLine, Trial,
-    Tried, Words,
+    Advised, Answer, Ask, ChangeLine, Chosen, DECISION_KINDS, DecisionLine, Detail, Donations, Edit, Face,
+    Kind, Maker, MapData, ModuleLine, Notable, Note, Opened, OutOfMemory, Progress, Repacked, SlabRow,
+    Source, SourceLine, SpaceLine, Trial, Tried, Words,
 };
 use crate::text::{cut, cut_line, pattern};
 use crate::topics;
@@ -51,6 +51,8 @@ struct Current {
     edits: Vec<Edit>,
     /// What is said of it: the edits in words, and whether it is sound.
     said: Vec<String>,
+    /// Each of these edits in words, where that leaves some out.
+    folded: Vec<String>,
     /// XLA's assignment, for what memory space assignment placed.
     placed: Option<dumps::read::BufferAssignmentFile>,
     headline: Vec<String>,
@@ -125,6 +127,8 @@ impl SmallestHeaps {
 /// A search for a small module that still shows why two values do or do not share.
 pub struct Reducing {
     search: questions::Reducer,
+    /// Is there nothing more to try?
+    is_done: bool,
 }
 
 impl Reducing {
@@ -135,7 +139,8 @@ impl Reducing {
             what: format!("{} instructions left", grouped(self.search.left() as u64)),
             ..Progress::default()
         });
-        self.search.step()
+        self.is_done = !self.search.step();
+        !self.is_done
     }
 
     /// The smallest module that was found.
@@ -143,7 +148,12 @@ impl Reducing {
     pub fn found(self) -> Answer {
         let found = self.search.found();
         let (before, after) = found.instructions;
-        Answer::Reduced { text: found.text, before: before as u64, after: after as u64 }
+        Answer::Reduced {
+            text: found.text,
+            before: before as u64,
+            after: after as u64,
+            stopped: !self.is_done,
+        }
     }
 }
 
@@ -229,6 +239,10 @@ impl Session {
             Ask::Line { source, row } => self.with(source, |v| match v.study.rows.get(row as usize) {
                 Some(_) => Answer::Line(Box::new(rows::line(&v.study, row))),
                 None => gone(),
+            }),
+            Ask::Names { source, rows } => self.with(source, |v| {
+                let name = |r: u32| v.study.rows.get(r as usize).map(|r| cut(&r.name.to_string()));
+                Answer::Names(rows.into_iter().map(|r| name(r).unwrap_or_default()).collect())
             }),
             Ask::Named { source, name } => self.with(source, |v| match v.study.find(&name) {
                 Some(row) => Answer::Line(Box::new(rows::line(&v.study, row as u32))),
@@ -489,11 +503,12 @@ impl Session {
                 out.sources.push(source_line(source, v));
             }
         }
+        let limit = self.opened.limit_of(module);
         if let Some(first) = dump.as_ref().or(ours.as_ref()) {
             out.headline = report::headline(&first.study, &first.peak);
             out.spaces = spaces(first);
             out.headline.extend(first.study.checks.iter().map(|c| cut_line(&c.words())));
-            let face = Face { notable: notable(first), ..face(first) };
+            let face = Face { notable: notable(first), ..face(first, limit) };
             let beside_it = dump.is_some().then_some(ours.as_ref()).flatten().map(|ours| {
                 // The same program: what stands out is the same, of values of the same names.
                 let named = |n: &Notable| Notable {
@@ -503,7 +518,7 @@ impl Session {
                     }),
                     words: n.words.clone(),
                 };
-                Face { notable: face.notable.iter().map(named).collect(), ..self::face(ours) }
+                Face { notable: face.notable.iter().map(named).collect(), ..self::face(ours, limit) }
             });
             out.faces = std::iter::once(face).chain(beside_it).collect();
             if out.line.peak.is_none() {
@@ -529,6 +544,7 @@ impl Session {
             baseline: None,
             edits: Vec::new(),
             said: Vec::new(),
+            folded: Vec::new(),
             placed,
             headline: out.headline.clone(),
             text,
@@ -609,6 +625,7 @@ impl Session {
 
     fn try_out(&mut self, trial: &Trial) -> Answer {
         let Some(chosen) = &mut self.chosen else { return no_module() };
+        let limit = self.opened.limit_of(chosen.module as usize);
         let Some(ours) = &chosen.ours else { return no_module() };
         if chosen.baseline.is_none() {
             chosen.baseline = questions::baseline(&ours.study, chosen.placed.as_ref());
@@ -622,9 +639,11 @@ impl Session {
         let (a, b) = (run.before, run.after);
         let (sound, is_unsound) = (cut_line(&run.soundness.words()), run.soundness.is_unsound());
         let edits = run.edits;
+        let short = questions::in_short(&trial.edits, &edits);
         let view = View::new(run.study);
         let tried = Tried {
             edits,
+            short,
             words,
             total: (a.total, b.total),
             temp: (a.temp, b.temp),
@@ -632,14 +651,15 @@ impl Session {
             line: source_line(Source::Tried, &view),
             sound,
             is_unsound,
-            face: Face { notable: notable(&view), ..face(&view) },
+            face: Face { notable: notable(&view), ..face(&view, limit) },
         };
         chosen.tried = Some(view);
         // What was packed may be what was tried before.
         chosen.packed = None;
         chosen.edits.clone_from(&trial.edits);
         chosen.said =
-            vec![format!("With changes made by hand: {}.", tried.edits.join("; ")), tried.sound.clone()];
+            vec![format!("With changes made by hand: {}.", tried.short.join("; ")), tried.sound.clone()];
+        chosen.folded = if tried.short.len() < tried.edits.len() { tried.edits.clone() } else { Vec::new() };
         Answer::Tried(Box::new(tried))
     }
 
@@ -713,33 +733,51 @@ impl Session {
     }
 
     fn donations(&self) -> Answer {
-        let Some(table) = self.view(Source::Ours).and_then(|v| questions::donation(&v.study)) else {
+        /// Donations that are offered at most.
+        const MOST: usize = 1_000;
+        let Some(view) = self.view(Source::Ours) else { return no_module() };
+        let (Some(table), Some(program)) = (questions::donation(&view.study), &view.study.program) else {
             return no_module();
         };
-        let mut out = Vec::new();
+        let (mut free, mut taken) = (Vec::new(), Vec::new());
         for a in &table.arguments {
             let (parameter, index) = (a.parameter, a.index.0.to_vec());
             let at = if index.is_empty() { String::new() } else { a.index.to_string() };
-            let what = format!("argument {parameter}{at} {} ({})", cut(&a.name), both(a.bytes));
+            let what = format!("argument {parameter}{at} {} ({})", cut(&a.name), words::binary(a.bytes));
+            let to = |o: &hlo::ShapeIndex| {
+                (a.bytes, format!("Donate {what} to output {o}"), donate(parameter, &index, &o.0))
+            };
             match &a.state {
-                questions::State::Taken { output, .. } => out.push((
+                questions::State::Taken { output, .. } => taken.push((
                     a.bytes,
                     format!("Do not donate {what}, now in output {output}"),
                     Edit::Undonate { parameter, index },
                 )),
                 questions::State::NotTaken(outputs) => {
                     let fits = outputs.iter().filter(|(_, w)| *w == questions::WhyNot::Nothing);
-                    out.extend(fits.map(|(o, _)| {
-                        (a.bytes, format!("Donate {what} to output {o}"), donate(parameter, &index, &o.0))
-                    }));
+                    free.extend(fits.map(|(o, _)| to(o)));
                 }
-                questions::State::NotOffered(fits) => out.extend(fits.iter().take(4).map(|o| {
-                    (a.bytes, format!("Donate {what} to output {o}"), donate(parameter, &index, &o.0))
-                })),
+                questions::State::NotOffered(fits) => free.extend(fits.iter().take(4).map(to)),
             }
         }
-        out.sort_by_key(|c| std::cmp::Reverse(c.0));
-        Answer::Choices(out.into_iter().take(200).map(|(_, words, edit)| (words, edit)).collect())
+        let largest_first = |mut all: Vec<(u64, String, Edit)>| {
+            all.sort_by_key(|c| std::cmp::Reverse(c.0));
+            all.into_iter().take(MOST).map(|(_, words, edit)| (words, edit)).collect::<Vec<_>>()
+        };
+        let more = free.len().saturating_sub(MOST) as u32;
+        let all = questions::all_donations(&view.study).map(|(bytes, change)| {
+            let edits = questions::as_edits(program, &change);
+            (
+                format!(
+                    "Donate all {} that fit outputs, {}",
+                    grouped(edits.len() as u64),
+                    words::binary(bytes)
+                ),
+                edits,
+            )
+        });
+        let (free, taken) = (largest_first(free), largest_first(taken));
+        Answer::Donations(Donations { all, free, more, taken })
     }
 
     fn advise(&mut self, tell: Tell<'_>) -> Answer {
@@ -791,8 +829,14 @@ impl Session {
         let changes = found
             .advice
             .iter()
-            .map(|a| (cut_line(&a.words), a.saves, questions::as_edits(program, &a.change)))
+            .map(|a| ChangeLine {
+                what: cut_line(&a.what),
+                saves: a.saves,
+                temp: a.temp,
+                edits: questions::as_edits(program, &a.change),
+            })
             .collect();
+        let cautions = found.base.iter().cloned().chain(found.caveat().map(str::to_owned)).collect();
         let limit = self.chosen.as_ref().and_then(|c| self.opened.limit_of(c.module as usize));
         let gap = limit.and_then(|limit| questions::gap(&view.study, &view.peak, limit, &found));
         let tried = if found.is_unproved {
@@ -806,7 +850,7 @@ impl Session {
                 grouped(found.untried as u64)
             )
         };
-        Answer::Advised { changes, tried, gap: gap.map(|g| cut_line(&g)) }
+        Answer::Advised(Advised { changes, tried, gap: gap.map(|g| cut_line(&g)), cautions })
     }
 
     /// The search for the smallest heaps, to be done slice by slice.
@@ -892,8 +936,9 @@ impl Session {
             }
             _ => chosen.headline.clone(),
         };
-        let name = &self.list[chosen.module as usize].name;
-        self.with(source, |v| match export::file(&v.study, &v.peak, (name, &headline), what) {
+        let folded: &[String] = if source == Source::Tried { &chosen.folded } else { &[] };
+        let told = export::Told { name: &self.list[chosen.module as usize].name, headline, folded };
+        self.with(source, |v| match export::file(&v.study, &v.peak, &told, what) {
             Some(mut text) => {
                 // What was tried is not to be taken for what is.
                 if source == Source::Tried && text.starts_with('{') {
@@ -996,7 +1041,7 @@ impl Session {
         let options = assigner::Options::default();
         let target = &program.facts.target;
         let search = questions::Reducer::new(&program.module, target, &options, names, EFFORT);
-        Ok(Reducing { search: search.map_err(|e| cut_line(&e.to_string()))? })
+        Ok(Reducing { search: search.map_err(|e| cut_line(&e.to_string()))?, is_done: false })
     }
 
     fn pair(&self, a: &str, b: &str) -> Answer {
@@ -1076,6 +1121,7 @@ fn out_of_memory(file: &str, e: &opening::OutOfMemory) -> OutOfMemory {
         sentence: cut_line(&e.sentence),
         modules: Vec::new(),
         words: report::out_of_memory(e),
+        caution: e.caution().map(str::to_owned),
         buffers: e
             .buffers
             .iter()
@@ -1155,11 +1201,13 @@ fn notable(view: &View) -> Vec<Notable> {
         .collect()
 }
 
-/// What is said first of an assignment, but for what stands out.
-fn face(view: &View) -> Face {
+/// What is said first of an assignment, but for what stands out. `limit` is what there was of main memory when it did not
+/// fit.
+fn face(view: &View, limit: Option<u64>) -> Face {
     let (makers, peak_at) = makers(view);
     let in_use = view.fullest.as_ref().map_or(0, |s| s.live);
-    Face { makers, peak_at, beside: beside(view), in_use, ..Face::default() }
+    let packing = limit.and_then(|limit| questions::packing_words(&view.peak, limit));
+    Face { makers, peak_at, packing, beside: beside(view), in_use, ..Face::default() }
 }
 
 /// What most of the peak is made of, and the instruction at it.
@@ -1466,35 +1514,14 @@ fn of_program(view: &View, program: &Program, value: ValueId, out: &mut Detail) 
             table: Vec::new(),
         });
     }
-    if let Some((_, decisions)) = &view.study.ours {
-        let buffer = facts.value(value).buffer;
-        let about: Vec<Decision> = decisions
-            .iter()
-            .filter(|d| match d {
-                Decision::Assign { buffer: b }
-                | Decision::Refuse { buffer: b, .. }
-                | Decision::New { buffer: b, .. }
-                | Decision::Reuse { buffer: b, .. } => *b == buffer,
-                Decision::Delay { value: v } | Decision::Place { value: v, .. } => *v == value,
-                _ => false,
-            })
-            .collect();
-        let more = about.len().saturating_sub(MOST);
-        // Most trials end in a refusal; the last decisions are those that count.
-        if about.is_empty() {
-            return;
-        }
-        let mut lines: Vec<String> =
-            about[more..].iter().map(|d| cut_line(&words::decision(module, facts, d))).collect();
-        // Allocations are numbered as they are at the moment, so that several refusals may read alike.
-        lines.dedup();
+    if let Some(story) = questions::story(&view.study, value) {
+        let all = story.lines(&view.study);
+        let more = all.len().saturating_sub(MOST);
+        // Most trials end in a refusal; the last lines are those that count.
+        let mut lines: Vec<String> = all[more..].iter().map(|l| cut_line(l)).collect();
         if more > 0 {
             lines.insert(0, format!("{more} earlier refusals are in the decision log."));
         }
-        out.words.push(Words {
-            title: "Why it is there (our assignment's decisions)".to_owned(),
-            lines,
-            table: Vec::new(),
-        });
+        out.words.push(Words { title: "Why it is there".to_owned(), lines, table: Vec::new() });
     }
 }

@@ -3,9 +3,10 @@
 //! Schedules differ in length. So what is matched stands under what it is matched with, as lines do in two texts that are
 //! compared: where only one side has something to run, the other one waits.
 
+use crate::axes::{byte_ticks, nice};
 use crate::raster::most_between;
 use crate::talk::{Compared, MapData, Scale, SharedSpace, SpaceCurve, Spans};
-use assigner::words::{binary, both, bytes, difference, grouped};
+use assigner::words::{both, bytes, difference, grouped};
 use std::fmt::Write as _;
 
 /// Steps of one program along the axis.
@@ -243,33 +244,20 @@ pub enum Shape {
     Words(Mark, (f64, f64), u8, String),
 }
 
+/// Left of the curves, at negative places: the bytes, and whose steps the rows below are.
+pub const SIDE: f64 = 78.0;
 /// Above the curves: the labels of both peaks.
 pub const HEAD: f64 = 40.0;
 /// The curves.
 const PLOT: f64 = 190.0;
-/// Below them: when the values of a line are wanted, here and there.
-const LANE: f64 = 12.0;
-/// Below these: the steps of both.
+/// Below them: the steps of both.
 const ROW: f64 = 16.0;
+/// Below these: when the values of a line are wanted, here and there.
+const LANE: f64 = 12.0;
 /// The bottom of the curves.
 pub const BASE: f64 = HEAD + PLOT;
 /// All of it.
 pub const HEIGHT: f64 = BASE + 2.0 * LANE + 8.0 + 2.0 * ROW;
-
-/// A round number of bytes of which at most four go into `top`.
-fn tick(top: u64) -> u64 {
-    let mut step = 1u64;
-    while top / step > 4 {
-        step = step.saturating_mul(2);
-    }
-    step
-}
-
-/// The next number of the form 1, 2 or 5 times a power of ten.
-fn round(step: f64) -> f64 {
-    let power = 10f64.powf(step.max(1.0).log10().floor());
-    [1.0, 2.0, 5.0].into_iter().map(|n| n * power).find(|n| *n >= step).unwrap_or(10.0 * power)
-}
 
 /// The drawing for a width in pixels: of each column the most.
 #[must_use]
@@ -278,11 +266,10 @@ pub fn draw(axis: &Axis, space: &SharedSpace, lit: Option<(&Spans, &Spans)>, wid
     let x = |place: f64| place / axis.total.max(1e-9) * width;
     let top = space.left.peak.1.max(space.right.peak.1).max(1);
     let y = |bytes: u64| BASE - PLOT * bytes as f64 / top as f64;
-    let step = tick(top);
-    let mut mark = step;
-    while mark <= top {
-        out.push(Shape::Path(Mark::Rule, format!("M0 {0:.1}H{width:.0}", y(mark))));
-        mark = mark.saturating_add(step);
+    for tick in byte_ticks(0.0, top as f64, 4.0) {
+        let at = y(tick.at as u64);
+        out.push(Shape::Path(Mark::Rule, format!("M-4 {at:.1}H{width:.0}")));
+        out.push(Shape::Words(Mark::Text, (-8.0, at + 4.0), 2, tick.words));
     }
     let [left, right] = axis.sides();
     let line = |side: &Side, curve: &SpaceCurve| path(side, curve, (axis.total, width), y);
@@ -291,14 +278,7 @@ pub fn draw(axis: &Axis, space: &SharedSpace, lit: Option<(&Spans, &Spans)>, wid
     for (mark, line) in [(Mark::LeftLine, here), (Mark::RightLine, there)] {
         out.extend(line.map(|line| Shape::Path(mark, line)));
     }
-    out.push(Shape::Path(Mark::Rule, format!("M0 {BASE:.1}H{width:.0}")));
-    let mut mark = step;
-    while mark <= top {
-        if y(mark) > HEAD + 14.0 {
-            out.push(Shape::Words(Mark::Text, (2.0, y(mark) - 4.0), 0, binary(mark)));
-        }
-        mark = mark.saturating_add(step);
-    }
+    let mut labels = Vec::new();
     for (i, (side, curve, peak, text)) in [
         (left, &space.left, Mark::LeftPeak, Mark::LeftText),
         (right, &space.right, Mark::RightPeak, Mark::RightText),
@@ -310,7 +290,6 @@ pub fn draw(axis: &Axis, space: &SharedSpace, lit: Option<(&Spans, &Spans)>, wid
             continue;
         }
         let (at, row) = (x(side.middle(curve.peak.0)), 14.0 + 18.0 * i as f64);
-        out.push(Shape::Path(peak, format!("M{at:.1} {:.1}V{BASE:.1}", row - 8.0)));
         out.push(Shape::Path(peak, format!("M{:.1} {:.1}h8l-4 6z", at - 4.0, y(curve.peak.1) - 7.0)));
         let step = grouped(u64::from(curve.peak.0));
         let in_words = |size: &str| match i {
@@ -327,13 +306,21 @@ pub fn draw(axis: &Axis, space: &SharedSpace, lit: Option<(&Spans, &Spans)>, wid
         } else {
             ((at + 5.0).min(width - length(&words)).max(0.0), 0)
         };
+        let from = if anchor == 2 { place - length(&words) } else { place };
+        labels.push((at, row, (from - 4.0, from + length(&words) + 4.0), peak));
         out.push(Shape::Words(text, (place, row), anchor, words));
+    }
+    for (at, row, _, peak) in &labels {
+        // A line begins at its label, unless it would cross that or the other one.
+        let crosses = labels.iter().any(|l| l.1 >= *row && (l.2.0..l.2.1).contains(at));
+        let from = if crosses { HEAD - 2.0 } else { row - 8.0 };
+        out.push(Shape::Path(*peak, format!("M{at:.1} {from:.1}V{BASE:.1}")));
     }
     if let Some((here, there)) = lit {
         for (i, (side, spans, mark)) in
             [(left, here, Mark::LeftLit), (right, there, Mark::RightLit)].into_iter().enumerate()
         {
-            let top = BASE + 4.0 + i as f64 * (LANE + 1.0);
+            let top = BASE + 2.0 * ROW + 8.0 + i as f64 * (LANE + 1.0);
             let mut lane = String::new();
             for (first, last) in &spans.steps {
                 let from = x(side.place(f64::from(*first)));
@@ -354,36 +341,34 @@ fn length(words: &str) -> f64 {
     6.9 * words.chars().count() as f64
 }
 
-/// The steps of both below the axis: round ones of the side that goes on for longer, and what the other one is at there.
+/// The steps of both right below the axis: round ones of the side that goes on for longer, and what the other one is at there.
 fn steps_of_both(axis: &Axis, width: f64, out: &mut Vec<Shape>) {
     let [left, right] = axis.sides();
     let end = |side: &Side| side.knots.last().copied().unwrap_or_default();
     let main = if end(right).0 > end(left).0 { right } else { left };
-    let count = (width / 96.0).clamp(2.0, 10.0).floor();
-    let every = round(end(main).1 / count);
-    let first = BASE + 2.0 * LANE + 4.0 + ROW;
+    let count = (width / 56.0).clamp(3.0, 14.0).floor();
+    let every = nice(end(main).1 / count).max(1.0);
+    let first = BASE + ROW + 1.0;
+    let words = ["step here", "step there"];
+    for (i, mark) in [Mark::LeftText, Mark::RightText].into_iter().enumerate() {
+        out.push(Shape::Words(mark, (-8.0, first + i as f64 * ROW), 2, words[i].to_owned()));
+    }
     let mut step = 0.0;
     let mut last = f64::MIN;
     while step < end(main).1 {
         let place = main.place(step);
         let at = place / axis.total.max(1e-9) * width;
-        // Room for a number, and for the words before the first ones.
-        let room = if step == 0.0 { 0.0 } else { 88.0 };
-        if at >= last + room && at <= width - 30.0 {
+        if at >= last && at <= width - 30.0 {
             out.push(Shape::Path(Mark::Rule, format!("M{at:.1} {BASE:.1}v4")));
             for (i, (side, mark)) in
                 [(left, Mark::LeftText), (right, Mark::RightText)].into_iter().enumerate()
             {
                 let Some(there) = side.step(place) else { continue };
                 let number = grouped(u64::from(there));
-                let words = match i {
-                    _ if step > 0.0 => number,
-                    0 => format!("here: step {number}"),
-                    _ => format!("there: step {number}"),
-                };
-                out.push(Shape::Words(mark, (at, first + i as f64 * ROW), 0, words));
+                // Room for the longer one of both.
+                last = f64::max(last, at + length(&number) + 10.0);
+                out.push(Shape::Words(mark, (at, first + i as f64 * ROW), 0, number));
             }
-            last = at;
         }
         step += every;
     }
@@ -433,12 +418,17 @@ pub struct Colours {
     pub right: String,
 }
 
+/// Around the drawing as a file.
+const MARGIN: f64 = 8.0;
+
 /// The drawing as a file. Its only text of a module are the two names in its title.
 #[must_use]
 pub fn svg(shapes: &[Shape], width: f64, names: [&str; 2], colours: &Colours) -> String {
     let safe = report::escaped;
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<title>Temporaries in use: {} here, {} there</title>\n<rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"{}\"/>\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"{0:.0} 0 {1:.0} {height:.0}\" width=\"{1:.0}\" height=\"{height:.0}\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<title>Temporaries in use: {2} here, {3} there</title>\n<rect x=\"{0:.0}\" width=\"{1:.0}\" height=\"{height:.0}\" fill=\"{4}\"/>\n",
+        -SIDE - MARGIN,
+        SIDE + width + 2.0 * MARGIN,
         safe(names[0]),
         safe(names[1]),
         colours.back,
@@ -603,6 +593,38 @@ mod tests {
                 words.contains(&"300 B here at step 5") && words.contains(&"500 B there at step 8"),
                 "{words:?}"
             );
+            // More than one number of bytes and of steps beside 0, at the side and below.
+            let numbers = |below: bool| {
+                let is = |s: &&Shape| match s {
+                    Shape::Words(Mark::Text, (x, _), 2, _) => !below && *x < 0.0,
+                    Shape::Words(Mark::RightText, (x, y), 0, _) => below && *x > 0.0 && *y > BASE,
+                    _ => false,
+                };
+                shapes.iter().filter(is).count()
+            };
+            assert!(numbers(false) > 2 && numbers(true) >= 2, "{scale:?} {width}");
+            // No line crosses the label of the other peak.
+            let lines = shapes.iter().filter_map(|s| match s {
+                Shape::Path(Mark::LeftPeak | Mark::RightPeak, d) => {
+                    let (x, y) = d.strip_prefix('M')?.split_once('V')?.0.split_once(' ')?;
+                    Some((x.parse::<f64>().ok()?, y.parse::<f64>().ok()?))
+                }
+                _ => None,
+            });
+            for (x, top) in lines {
+                for shape in &shapes {
+                    if let Shape::Words(Mark::LeftText | Mark::RightText, (at, y), anchor, words) = shape
+                        && *y < HEAD
+                    {
+                        let from = if *anchor == 2 { at - length(words) } else { *at };
+                        let is_beside = x <= from || x >= from + length(words);
+                        assert!(
+                            is_beside || top >= *y,
+                            "{scale:?} {width}: {words} at {from}, a line at {x}"
+                        );
+                    }
+                }
+            }
             // Nothing sticks out.
             for shape in &shapes {
                 if let Shape::Words(_, (x, y), anchor, words) = shape {
@@ -611,7 +633,7 @@ mod tests {
                         _ => (x - length(words), *x),
                     };
                     assert!(
-                        from >= -0.5 && to <= width + 0.5 && *y <= HEIGHT,
+                        from >= -SIDE - 0.5 && to <= width + 0.5 && *y <= HEIGHT,
                         "{words} {from} {to} of {width}"
                     );
                 }

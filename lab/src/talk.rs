@@ -92,6 +92,13 @@ pub enum Ask {
         /// The row.
         row: u32,
     },
+    /// The names of values, as the map writes them into its bands.
+    Names {
+        /// Whose assignment.
+        source: Source,
+        /// The rows.
+        rows: Vec<u32>,
+    },
     /// The line of the value of that name.
     Named {
         /// Whose assignment.
@@ -443,11 +450,15 @@ pub enum Answer {
         before: u64,
         /// Instructions that are left.
         after: u64,
+        /// Was the search ended before it was done?
+        stopped: bool,
     },
     /// The heaps are packed so; the sums.
     Packed(Box<SourceLine>),
-    /// Edits that can be made, in words.
-    Choices(Vec<(String, Edit)>),
+    /// The names that were asked for, in that order.
+    Names(Vec<String>),
+    /// What can be tried with donation.
+    Donations(Donations),
     /// What can be tried with one value.
     Hands(Box<Hands>),
     /// A part of an address, behind its `#`; `None` if it would be too long.
@@ -459,15 +470,8 @@ pub enum Answer {
         /// The most that an address may have.
         most: u32,
     },
-    /// What would help most: words, bytes saved, edits; and how much was tried.
-    Advised {
-        /// The changes, the most bytes first.
-        changes: Vec<(String, u64, Vec<Edit>)>,
-        /// How much was tried.
-        tried: String,
-        /// Of a program that does not fit: that no single change makes it, and what takes most.
-        gap: Option<String>,
-    },
+    /// What would help most.
+    Advised(Advised),
     /// A file.
     File {
         /// Its name.
@@ -477,6 +481,45 @@ pub enum Answer {
     },
     /// It cannot be answered, and why.
     Failed(String),
+}
+
+/// What would help most.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Advised {
+    /// The changes, the most bytes first.
+    pub changes: Vec<ChangeLine>,
+    /// How much was tried.
+    pub tried: String,
+    /// Of a program that does not fit: that no single change makes it, and what takes most.
+    pub gap: Option<String>,
+    /// What the savings are measured against, and what they leave out: sentences.
+    pub cautions: Vec<String>,
+}
+
+/// A change that saves bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeLine {
+    /// The change, as a clause.
+    pub what: String,
+    /// Bytes of all allocations that it saves.
+    pub saves: u64,
+    /// Bytes of temporaries, before and after.
+    pub temp: (u64, u64),
+    /// How it is made.
+    pub edits: Vec<Edit>,
+}
+
+/// What can be tried with donation, each in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Donations {
+    /// All that can be made together, if there are several.
+    pub all: Option<(String, Vec<Edit>)>,
+    /// Those that can be made, the largest first.
+    pub free: Vec<(String, Edit)>,
+    /// How many more there are.
+    pub more: u32,
+    /// Those that can be taken back, the largest first.
+    pub taken: Vec<(String, Edit)>,
 }
 
 /// A decision in words.
@@ -572,6 +615,8 @@ pub struct OutOfMemory {
     pub sentence: String,
     /// What it comes to, in our words.
     pub words: Vec<String>,
+    /// What a number of the message is not, though its name says so.
+    pub caution: Option<String>,
     /// The listing: bytes, shape, kind, what it is.
     pub buffers: Vec<[String; 4]>,
 }
@@ -614,6 +659,8 @@ pub struct Face {
     pub in_use: u64,
     /// The instruction at the peak.
     pub peak_at: String,
+    /// Of a program that did not fit: whether any packing can.
+    pub packing: Option<String>,
     /// What most of the arguments, outputs and constants is made of, the most bytes first: only what counts beside the
     /// temporaries. Its operation is what it is for.
     pub beside: Vec<Maker>,
@@ -808,6 +855,11 @@ pub struct RowLine {
     pub line: String,
     /// Forward, backward or recomputed, by the `op_name`.
     pub pass: String,
+    /// Of a group whose values come from several places: these, each with how many values; the most values first. Then
+    /// `op` is what their scopes have in common.
+    pub places: Vec<(String, u32)>,
+    /// How many more such places there are.
+    pub more_places: u32,
 }
 
 /// Everything about one value.
@@ -836,7 +888,7 @@ pub struct Words {
     pub title: String,
     /// Sentences, or items.
     pub lines: Vec<String>,
-    /// A table, its headings first.
+    /// A table, its headings first. Lines of a cell are items of a list.
     pub table: Vec<Vec<String>>,
 }
 
@@ -976,6 +1028,8 @@ pub struct Trial {
 pub struct Tried {
     /// The edits in words.
     pub edits: Vec<String>,
+    /// The same with many donations in one clause.
+    pub short: Vec<String>,
     /// What became of sizes and sharings, a sentence each.
     pub words: Vec<String>,
     /// All allocations, before and after, in bytes.

@@ -52,6 +52,12 @@ fn head(columns: &[&str]) -> Vec<Vec<String>> {
     vec![columns.iter().map(|c| (*c).to_owned()).collect()]
 }
 
+/// Sentences as the items of a list in a cell.
+fn items(sentences: &[String]) -> String {
+    let each: Vec<String> = sentences.iter().map(|s| cut_line(&s.replace('\n', " "))).collect();
+    each.join("\n")
+}
+
 fn without_program(what: &str) -> Told {
     (vec![format!("{what} stands in the module's text, and that is not among the files.")], Vec::new())
 }
@@ -105,8 +111,8 @@ fn copies(study: &Study) -> Told {
             of,
             bytes(c.bytes),
             c.runs.map_or_else(|| "unknown".to_owned(), grouped),
-            cause.map(|k| cut_line(&k.words.join(" "))).unwrap_or_default(),
-            cause.map(|k| cut_line(&k.removes.join(" "))).unwrap_or_default(),
+            cause.map(|k| items(&k.words)).unwrap_or_default(),
+            cause.map(|k| items(&k.removes)).unwrap_or_default(),
         ]);
     }
     (lines, table)

@@ -3,8 +3,8 @@
 use bufferscope_lab::session::Session;
 use bufferscope_lab::shared::Axis;
 use bufferscope_lab::talk::{
-    Answer, Ask, Chosen, Compared, Edit, Filter, Group, Kind, MapData, Opened, Rows, RowsQuery, Scale, Sort,
-    Source, Trial, Tried,
+    Answer, Ask, ChangeLine, Chosen, Compared, Donations, Edit, Filter, Group, Kind, MapData, Opened, Rows,
+    RowsQuery, Scale, Sort, Source, Trial, Tried,
 };
 use opening::Blob;
 
@@ -356,9 +356,9 @@ fn donations_are_taken_back_and_made() {
         line.by_kind.iter().find(|k| k.0 == bufferscope_lab::talk::Kind::Output).map_or(0, |k| k.1)
     };
     let before = outputs(&choose(&mut session, 0).sources[0]);
-    let Answer::Choices(choices) = ask(&mut session, Ask::Donations, Vec::new()) else { panic!("choices") };
-    assert!(choices.len() >= 2, "{choices:?}");
-    for (words, edit) in &choices {
+    let offered = donations(&mut session);
+    assert!(offered.taken.len() >= 2 && offered.free.is_empty() && offered.all.is_none(), "{offered:?}");
+    for (words, edit) in &offered.taken {
         assert!(words.starts_with("Do not donate"), "{words}");
         let tried = try_out(&mut session, vec![edit.clone()]);
         // The output needs memory of its own; what the swap needed in between is saved.
@@ -366,18 +366,119 @@ fn donations_are_taken_back_and_made() {
     }
 }
 
+fn donations(session: &mut Session) -> Donations {
+    match ask(session, Ask::Donations, Vec::new()) {
+        Answer::Donations(offered) => offered,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn many_donations_are_one_clause_and_all_of_them_stand_in_what_is_taken_away() {
+    let (mut session, opened) = open(vec![Blob::new("dump.zip", OUT_OF_MEMORY)]);
+    let module = by_name(&opened, "jit_too_many_arguments");
+    choose(&mut session, module);
+    let offered = donations(&mut session);
+    let (words, all) = offered.all.clone().expect("twenty fit");
+    assert_eq!((words.as_str(), all.len()), ("Donate all 20 that fit outputs, 20.0 GiB", 20));
+    assert!(offered.free.len() >= 20 && offered.taken.is_empty());
+    let tried = try_out(&mut session, all.clone());
+    assert_eq!((tried.edits.len(), tried.short.len()), (20, 1), "{:?}", tried.short);
+    assert!(
+        tried.short[0].starts_with("20 arguments are donated: ") && tried.short[0].ends_with("and 17 more")
+    );
+    assert!(!tried.is_unsound && tried.total.1 == tried.total.0 - (20 << 30), "{}", tried.sound);
+    let Answer::File { text, .. } =
+        ask(&mut session, Ask::Export { source: Source::Tried, what: "peak.md".into() }, Vec::new())
+    else {
+        panic!("a file")
+    };
+    let (said, folded) = text.split_once("<details>").expect("all of them are folded");
+    assert!(said.len() < 2_000 && said.contains("20 arguments are donated"), "{said}");
+    assert!(folded.contains("All 20 changes") && folded.matches("\n- `").count() == 20, "{folded}");
+    // Of what fits after all nothing is said; of the program as it is no packing can fit.
+    assert_eq!(donations(&mut session), offered, "of the program as it is");
+    // Few are told as they are, and so is what is no donation.
+    let few = try_out(&mut session, all[..2].to_vec());
+    assert_eq!(few.short, few.edits);
+}
+
+#[test]
+fn what_cannot_fit_is_said_to_whoever_opens_it() {
+    let (mut session, opened) = open(vec![Blob::new("oom.zip", OUT_OF_MEMORY)]);
+    for e in &opened.errors {
+        let caution = e.caution.as_deref().expect("the new text");
+        assert!(caution.starts_with("What the text calls HLO temporaries is everything"), "{caution}");
+        assert!(e.words.iter().any(|w| w == caution), "{:?}", e.words);
+    }
+    let chosen = choose(&mut session, by_name(&opened, "jit_attention_train"));
+    for face in &chosen.faces {
+        let packing = face.packing.as_deref().expect("it did not fit");
+        assert!(packing.starts_with("No packing can fit: 48,"), "{packing}");
+    }
+    let Answer::Advised(advice) = ask(&mut session, Ask::Advise, Vec::new()) else { panic!("advice") };
+    let gap = advice.gap.expect("none of them closes it");
+    assert!(gap.contains("no single one closes the gap") || gap.contains("no single change saves"), "{gap}");
+    let donates = |c: &ChangeLine| c.edits.iter().any(|e| matches!(e, Edit::Donate { .. }));
+    assert!(advice.changes.iter().any(donates), "{:?}", advice.changes);
+    assert!(
+        advice.cautions.iter().any(|c| c.contains("a compiler that is told of a donation")),
+        "{:?}",
+        advice.cautions
+    );
+    // The saving is told beside it, not in it.
+    assert!(advice.changes.iter().all(|c| !c.what.contains("saves")), "{:?}", advice.changes);
+}
+
+#[test]
+fn a_group_from_several_places_says_which() {
+    let (mut session, opened) = open(vec![Blob::new("oom.zip", OUT_OF_MEMORY)]);
+    choose(&mut session, by_name(&opened, "jit_attention_train"));
+    let query = RowsQuery { source: Source::Dump, group: Group::Shape, count: 500, ..RowsQuery::default() };
+    let all = rows(&mut session, query);
+    let mut mixed = 0;
+    for line in &all.lines {
+        if line.places.is_empty() {
+            continue;
+        }
+        mixed += 1;
+        let told: u32 = line.places.iter().map(|p| p.1).sum();
+        assert!(line.places.len() > 1 && told <= line.count, "{line:?}");
+        assert!(line.more_places > 0 || told == line.count, "{line:?}");
+        assert!(line.places.is_sorted_by(|a, b| a.1 >= b.1), "{line:?}");
+        if let Some(common) = line.op.strip_suffix("/…") {
+            assert!(line.places.iter().all(|p| p.0.starts_with(common)), "{line:?}");
+        }
+    }
+    assert!(mixed > 3, "{mixed}");
+}
+
+#[test]
+fn names_are_asked_for_by_row() {
+    let (mut session, _) = open(module("mlp_grad.txt"));
+    choose(&mut session, 0);
+    let all = rows(&mut session, RowsQuery { source: Source::Ours, count: 5, ..RowsQuery::default() });
+    let wanted: Vec<u32> = all.lines.iter().map(|l| l.row).chain([u32::MAX]).collect();
+    let Answer::Names(names) =
+        ask(&mut session, Ask::Names { source: Source::Ours, rows: wanted }, Vec::new())
+    else {
+        panic!("names")
+    };
+    let told: Vec<&str> = all.lines.iter().map(|l| l.name.as_str()).chain([""]).collect();
+    assert_eq!(names, told);
+}
+
 #[test]
 fn what_is_advised_is_what_comes_of_it() {
     let (mut session, opened) = open(vec![Blob::new("dump.zip", LOOPS)]);
     choose(&mut session, by_name(&opened, "jit_loop_reads_mid"));
-    let Answer::Advised { changes, tried, .. } = ask(&mut session, Ask::Advise, Vec::new()) else {
-        panic!("advice")
-    };
-    assert!(tried.contains("changes were tried"));
-    for (words, saves, edits) in changes {
+    let Answer::Advised(advice) = ask(&mut session, Ask::Advise, Vec::new()) else { panic!("advice") };
+    assert!(advice.tried.contains("changes were tried"));
+    for ChangeLine { what, saves, temp, edits } in advice.changes {
         let tried = try_out(&mut session, edits);
-        assert_eq!(tried.total.0.saturating_sub(tried.total.1), saves, "{words}");
-        assert!(!tried.is_unsound, "{words}: {}", tried.sound);
+        assert_eq!(tried.total.0.saturating_sub(tried.total.1), saves, "{what}");
+        assert_eq!(tried.temp, temp, "{what}");
+        assert!(!tried.is_unsound, "{what}: {}", tried.sound);
     }
 }
 
@@ -496,9 +597,10 @@ fn files_trees_and_small_modules() {
     };
     assert!(tree.len() > 5 && tree[0].depth == 0 && tree[0].bytes >= tree[1].bytes);
     let reduce = Ask::Reduce { a: "wrapped_exponential".into(), b: "x.1".into() };
-    let Answer::Reduced { text, before, after } = ask(&mut session, reduce, Vec::new()) else {
+    let Answer::Reduced { text, before, after, stopped } = ask(&mut session, reduce, Vec::new()) else {
         panic!("a small module")
     };
+    assert!(!stopped);
     assert!(text.starts_with("HloModule") && text.lines().count() < 60 && after < before, "{text}");
 }
 
@@ -519,7 +621,10 @@ fn a_small_module_is_searched_in_pieces_and_whoever_stops_has_the_smallest_so_fa
         }
         assert_eq!(told.len(), trials);
         match search.found() {
-            Answer::Reduced { text, before, after } => (text, before, after),
+            Answer::Reduced { text, before, after, stopped } => {
+                assert!(stopped, "{trials}");
+                (text, before, after)
+            }
             other => panic!("{other:?}"),
         }
     };

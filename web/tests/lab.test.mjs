@@ -25,6 +25,12 @@ const unfold = async (page) => {
   if (!(await ways.evaluate((d) => d.open))) await ways.locator("> summary").click();
 };
 
+/** Shows the list of what was opened again: with a module chosen it is one line. */
+const list = async (page) => {
+  const all = page.locator("details.listed");
+  if (!(await all.evaluate((d) => d.open))) await all.locator("> summary").click();
+};
+
 const onLab = (options, body) => withPage({ ...options, path: `lab.html${options.path ?? ""}` }, body);
 
 test("a dump folder in a zip: modules sorted by peak, what stands out, XLA's own beside ours", () =>
@@ -39,6 +45,15 @@ test("a dump folder in a zip: modules sorted by peak, what stands out, XLA's own
     assert.deepEqual(peaks, peaks.toSorted((a, b) => b - a));
     await page.getByRole("button", { name: /^jit_loop_reads_mid/ }).click();
     await chosen(page);
+    // The list has made room, the answer has the keyboard, and a button brings the list back.
+    const listed = page.locator("details.listed");
+    assert.equal(await listed.evaluate((d) => d.open), false);
+    assert.ok((await page.locator(".open").boundingBox()).height < 80, "one line");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "bench-title");
+    const answer = await page.locator("#bench-title").boundingBox();
+    assert.ok(answer.y >= 0 && answer.y < 260, `the answer begins at ${answer.y}`);
+    await list(page);
+    assert.equal(await rows.first().isVisible(), true);
     assert.match(await page.locator(".headline").textContent(), /8,388,7\d\d B/);
     assert.match(await page.locator(".headline").textContent(), /add up to the files' own total/);
     assert.match(await page.locator("#difference summary").textContent(), /ours is the same/);
@@ -99,9 +114,20 @@ test("the answer comes first: how much, what makes the peak, what would change i
   onLab({ width: 1280, height: 900 }, async (page) => {
     await open(page, sample("attention_out_of_memory.zip"));
     await page.locator(".oom").first().waitFor(LONG);
-    await page.locator(".modules tbody tr").first().or(page.locator("#verdict")).first().waitFor(LONG);
-    if ((await page.locator("#bench").count()) === 0) await page.locator(".modules tbody tr").first().getByRole("button").click();
+    // What is above the list says nothing that a line of it says.
+    const said = await page.locator(".oom.of-list > p").allTextContents();
+    assert.match(said.join(" "), /3 of the modules did not fit.*What the text calls HLO temporaries is everything/);
+    assert.doesNotMatch(said.join(" "), /too much/);
+    assert.equal(await page.locator(".modules .wrong").filter({ hasText: /too much/ }).count(), 3);
+    await page.locator(".modules tbody tr").first().getByRole("button").click();
     await chosen(page);
+    assert.equal(await page.locator(".oom").first().isVisible(), false);
+    assert.match(await page.locator("#packing").textContent(), /^No packing can fit: .* of temporaries are alive at one step/);
+    const size = page.locator("#verdict section").first();
+    assert.match(await size.textContent(), /What the text calls HLO temporaries is everything/);
+    await size.locator(".message summary").click();
+    assert.match(await size.locator(".message").textContent(), /RESOURCE_EXHAUSTED|Ran out of memory/);
+    await size.locator(".message summary").click();
     // Seen without scrolling.
     const box = await page.locator("#verdict .sum").boundingBox();
     assert.ok(box.y + box.height < 900, `the answer begins at ${box.y}`);
@@ -127,6 +153,64 @@ test("the answer comes first: how much, what makes the peak, what would change i
     await stop.or(found).first().waitFor(LONG);
     if (await stop.isVisible()) await stop.click({ timeout: 2000 }).catch(() => {});
     await found.waitFor(LONG);
+  }));
+
+test("many donations: all at once, folded in words, found by a search", () =>
+  onLab({ width: 1280, height: 900 }, async (page) => {
+    await open(page, sample("attention_out_of_memory.zip"));
+    await page.getByRole("button", { name: /^jit_too_many_arguments/ }).click();
+    await chosen(page);
+    await page.getByRole("tab", { name: "Try" }).click();
+    // Nothing that is said touches the buttons above it.
+    const gap = await page.evaluate(() => {
+      const above = document.querySelector("#kept").closest(".actions").getBoundingClientRect().bottom;
+      return document.querySelector("#outcome p").getBoundingClientRect().top - above;
+    });
+    assert.ok(gap >= 6, `${gap}`);
+    const options = page.locator("#donation option");
+    await options.first().waitFor({ state: "attached", ...LONG });
+    const all = await options.count();
+    assert.ok(all >= 20, `${all}`);
+    assert.match(await page.locator("#donation optgroup").first().getAttribute("label"), /^Can be donated \(\d+\)$/);
+    await page.locator("#donation-filter").fill("Argument XS[7]");
+    await page.waitForFunction((n) => document.querySelectorAll("#donation option").length < n, all);
+    assert.ok((await options.allTextContents()).every((o) => /argument 7 /.test(o)));
+    await page.locator("form[aria-label=Donation] button").click();
+    await page.locator("#tried").waitFor(LONG);
+    assert.match(await page.locator("#tried-note").textContent(), /Tried: argument 7 is donated/);
+    assert.equal(await page.locator(".all-edits").count(), 0);
+    await page.getByRole("button", { name: "Reset" }).click();
+    await page.locator("#tried").waitFor({ state: "detached" });
+    await page.locator("#donate-all").click();
+    await page.locator("#tried").waitFor(LONG);
+    const note = page.locator("#tried-note");
+    assert.match(await note.locator("> p").first().textContent(), /^Tried: 20 arguments are donated: .* and 17 more\.$/);
+    assert.equal(await note.locator(".all-edits").evaluate((d) => d.open), false);
+    assert.equal(await note.locator(".all-edits li").count(), 20);
+    // It does not look like what went wrong.
+    const ground = (selector) => page.locator(selector).evaluate((e) => getComputedStyle(e).backgroundColor);
+    await list(page);
+    assert.notEqual(await ground("#tried-note"), await ground(".oom"));
+    await page.locator("#outcome .all-edits summary").click();
+    await page.locator("#outcome .all-edits").getByRole("button", { name: /^Take back/ }).first().click();
+    await page.waitForFunction(() => /19 arguments are donated/.test(document.getElementById("tried-note")?.textContent ?? ""), undefined, LONG);
+    await page.locator("details.listed > summary").click();
+    // Each saving is told once; what it leaves out is said, and that it is of the program as it was; what is made is marked.
+    await page.locator("#advise").click();
+    await page.locator("#advice li").first().waitFor(LONG);
+    const changes = await page.locator("#advice li").allTextContents();
+    assert.ok(changes.every((c) => c.split("saves").length === 2), changes.join("\n"));
+    assert.match(await page.locator("#pane .caution").textContent(), /a compiler that is told of a donation/);
+    assert.match(await page.locator("#pane .before-tried").textContent(), /^Of the program as it was/);
+    const button = page.locator("#advice li").first().getByRole("button");
+    assert.equal(await button.isDisabled(), false);
+    await page.locator("#undo").click();
+    await page.locator("#advice li button:disabled").first().waitFor(LONG);
+    assert.equal(await button.textContent(), "Is tried");
+    await page.getByRole("button", { name: "Reset" }).click();
+    await page.locator(".before-tried").waitFor({ state: "detached", ...LONG });
+    await screenshot(page, "lab-donations");
+    await expectAccessible(page);
   }));
 
 test("filters: by size with its unit, kind, step, length, number of lines; the decision log and the text say what is wrong", () =>
@@ -216,6 +300,18 @@ test("map, list and text are linked", () =>
     // From the map to the detail.
     await page.getByRole("button", { name: "Deselect" }).click();
     await page.locator("#map").scrollIntoViewIfNeeded();
+    // An axis at the side, in order and in sight; what the colours are; names in the bands, which come when it is at rest.
+    const axis = await page.locator(".of-map span").evaluateAll((all) => all.map((s) => [s.textContent, s.getBoundingClientRect().top]));
+    assert.ok(axis.length > 2 && axis[0][0] === "0" && axis.slice(1).every(([t]) => /^[\d.,]+ (B|[KMGT]iB)$/.test(t)), JSON.stringify(axis));
+    assert.deepEqual(axis.map((a) => a[1]), axis.map((a) => a[1]).toSorted((a, b) => a - b));
+    assert.match(await page.locator("#map-figure .byte-axis").textContent(), /step$/);
+    assert.match(await page.locator(".map-key").textContent(), /is no kind.*free.*selected/s);
+    const written = () => page.evaluate(() => {
+      const names = document.getElementById("band-names");
+      return names.getContext("2d").getImageData(0, 0, names.width, names.height).data.some((p) => p > 0);
+    });
+    for (let i = 0; i < 60 && !(await written()); i++) await page.waitForTimeout(100);
+    assert.ok(await written(), "names are written into bands");
     const map = await page.locator("#map").boundingBox();
     await page.mouse.click(map.x + map.width * 0.5, map.y + 12);
     await page.locator("#detail h3").waitFor();
@@ -241,6 +337,8 @@ test("map, list and text are linked", () =>
     }
     await page.getByRole("button", { name: "What is copied, why, and what would remove it?" }).click();
     await page.locator("#answer .answer").waitFor(LONG);
+    // What removes a copy: each remedy is an item of its own.
+    for (const text of await page.locator("#answer .items li").allTextContents()) assert.ok(text.trim().length > 3, text);
     await screenshot(page, "lab-ask");
   }));
 
@@ -744,6 +842,7 @@ test("a search is stopped and keeps what it found; whatever else is cancelled, w
     assert.equal(await page.locator("#bench").count(), 0);
     await rows.filter({ hasNotText: "big" }).getByRole("button").click();
     await chosen(page);
+    await list(page);
     // Of the one that is chosen nothing is lost while another one is read, nor when that is cancelled.
     await page.locator("#group").selectOption({ label: "each value" });
     await page.locator("#values tbody tr th button").first().click();
@@ -903,7 +1002,7 @@ test("files are taken away; another dump is opened beside; scopes unfold as a tr
       ["live-range.txt", /HloLiveRange/],
       ["memory-usage-report.txt", /Total bytes/],
       ["peak.md", /\| count \| bytes \|/],
-      ["curve.svg", /^<svg/],
+      ["curve.svg", /^<svg[^>]*>\n<title>jit_\w+: Temporaries of memory space/],
     ]) {
       const [name, text] = await take(page.locator(`[data-file='${file}']`));
       assert.ok(name.endsWith(file), name);
@@ -913,6 +1012,13 @@ test("files are taken away; another dump is opened beside; scopes unfold as a tr
     assert.equal(png.subarray(1, 4).toString(), "PNG");
     const [, svg] = await take(page.locator("#save-svg"));
     assert.ok(svg.toString().split("<rect").length > 4);
+    // What it is, with axes and the names of its largest bands.
+    assert.match(svg.toString(), /<title>jit_\w+: addresses over time<\/title>/);
+    assert.match(svg.toString(), />step<\/text>/);
+    assert.match(svg.toString(), />address<\/text>/);
+    assert.match(svg.toString(), />[\d.,]+ [KM]?i?B<\/text>/);
+    const inBands = parsed.values.filter((v) => svg.toString().includes(`>${v.name}</text>`));
+    assert.ok(inBands.length > 1, "names of bands");
     await page.getByRole("button", { name: "Copy peak.md" }).click();
     await page.getByText("peak.md is on the clipboard.").waitFor();
     assert.match(await page.evaluate(() => navigator.clipboard.readText()), /\| count \| bytes \|/);
@@ -921,7 +1027,7 @@ test("files are taken away; another dump is opened beside; scopes unfold as a tr
     const was = await page.locator("#bench-title").textContent();
     await page.locator("#beside-files").setInputFiles(sample("gpu_mlp_grad.txt"));
     const rows = page.locator(".modules tbody tr");
-    await rows.nth(1).waitFor(LONG);
+    await rows.nth(1).waitFor({ state: "attached", ...LONG });
     await page.locator("#compare").waitFor(LONG);
     assert.equal(await page.locator("#bench-title").textContent(), was);
     await page.locator("#compare button").click();
@@ -965,10 +1071,21 @@ for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [360, "light"], 
       assert.equal(bytesIn(await page.locator("#reading .right").textContent())[0], bytesIn(there)[0]);
       // Nothing of the drawing is cut.
       const out = await shared.locator("svg text").evaluateAll((all) => {
-        const box = document.querySelector("#shared-curves").getBoundingClientRect();
+        const box = document.querySelector("#shared .pinned").getBoundingClientRect();
         return all.map((t) => [t.textContent, t.getBoundingClientRect()]).filter(([, r]) => r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1).map(([t]) => t);
       });
       assert.deepEqual(out, []);
+      // More than one number beside 0 on each axis, and no line of the cursor over the peaks' labels.
+      const sides = await shared.locator("svg text.label:not(.left, .right)").allTextContents();
+      assert.ok(sides.length > 2 && sides[0] === "0", sides.join(" "));
+      assert.ok((await shared.locator("svg text.label.left").count()) > 3);
+      const [mark, label] = await Promise.all([shared.locator(".drawing > .mark").boundingBox(), shared.locator("text.label.right").first().boundingBox()]);
+      assert.ok(mark.y >= label.y + label.height - 2, JSON.stringify([mark, label]));
+      // The sums are read without scrolling sideways, each number on one line.
+      const sums = page.locator("#comparison .answer").first();
+      assert.equal(await sums.locator(".scroll").evaluate((s) => s.scrollWidth > s.clientWidth + 1), false);
+      const lines = await sums.locator("td.number").evaluateAll((all) => all.map((c) => c.getBoundingClientRect().height));
+      assert.ok(lines.length > 3 && lines.every((h) => h < 34), lines.join(" "));
       await expectNoSidewaysScroll(page);
       await screenshot(page, `lab-shared-${width}-${scheme}`);
       await expectAccessible(page);
@@ -1025,7 +1142,7 @@ test("the shared curves by keys and by pointer; what makes the difference at any
     await button.focus();
     await shared.locator("path.lit.left").waitFor();
     // The curves stay in sight, and what is in focus is not behind them.
-    const [top, bottom] = await shared.evaluate((f) => [f.getBoundingClientRect().top, f.getBoundingClientRect().bottom]);
+    const [top, bottom] = await shared.locator(".pinned").evaluate((f) => [f.getBoundingClientRect().top, f.getBoundingClientRect().bottom]);
     assert.ok(top >= -1 && bottom < 1000, `${top} ${bottom}`);
     assert.ok((await button.boundingBox()).y >= bottom - 1);
     await page.keyboard.press("Enter");
@@ -1130,6 +1247,8 @@ test("a small module is searched for, stopped midway, and the smallest so far is
     await page.waitForTimeout(400);
     const [download] = await Promise.all([page.waitForEvent("download", LONG), page.getByRole("button", { name: "Stop, and keep what was found" }).click()]);
     assert.match(readFileSync(await download.path(), "utf8"), /^HloModule/);
+    assert.equal(download.suggestedFilename(), "big.reduced.txt");
+    assert.match(await page.locator("#answer").textContent(), /Stopped early: this is the smallest so far/);
     const [left, before] = (await page.locator("#answer p").first().textContent()).match(/^([\d,]+) of ([\d,]+) instructions are left/).slice(1).map((n) => Number(n.replaceAll(",", "")));
     assert.ok(left < before, `${left} of ${before}`);
     // The same worker goes on.

@@ -29,6 +29,15 @@ pub struct OutOfMemory {
     pub buffers: Vec<ListedBuffer>,
 }
 
+impl OutOfMemory {
+    /// What a number of the text is not, though its name says so: a sentence.
+    #[must_use]
+    pub fn caution(&self) -> Option<&'static str> {
+        (self.form == Form::TpuShort)
+            .then_some("What the text calls HLO temporaries is everything: arguments and results are in it.")
+    }
+}
+
 /// The forms of the error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {

@@ -70,6 +70,8 @@ pub struct Advice {
     pub change: Change,
     /// In a sentence.
     pub words: String,
+    /// The change alone, without what it saves: a clause.
+    pub what: String,
     /// All allocations before and after, in bytes.
     pub total: (u64, u64),
     /// Temporaries before and after, in bytes.
@@ -262,8 +264,10 @@ impl Advisor {
         if let Change::DropCopy(copy) = change {
             self.dropped.insert(copy);
         }
+        let what = clause(program, &change);
         self.out.advice.push(Advice {
-            words: words(program, &change, before, after),
+            words: words(&what, before, after),
+            what,
             change,
             total: (before.total, after.total),
             temp: (before.temp, after.temp),
@@ -523,6 +527,14 @@ fn candidates(study: &Study, program: &Program) -> Vec<Change> {
     out.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
     let mut seen = HashSet::new();
     out.into_iter().map(|(_, change)| change).filter(|c| seen.insert(c.clone())).collect()
+}
+
+/// The donation of all arguments that fit outputs, each to one of its own, with their bytes; `None` of fewer than two.
+#[must_use]
+pub fn all_donations(study: &Study) -> Option<(u64, Change)> {
+    let mut all = Vec::new();
+    donations(study, &mut all);
+    all.into_iter().find(|(_, change)| matches!(change, Change::DonateAll(_)))
 }
 
 fn donations(study: &Study, out: &mut Vec<(u64, Change)>) {
@@ -866,7 +878,16 @@ pub(crate) fn leave_out(module: &mut Module, copy: InstructionId) -> Option<()> 
     Some(())
 }
 
-fn words(program: &Program, change: &Change, before: Size, after: Size) -> String {
+fn words(what: &str, before: Size, after: Size) -> String {
+    let temp = if before.temp > after.temp {
+        format!(", temporaries {} instead of {}", both(after.temp), both(before.temp))
+    } else {
+        String::new()
+    };
+    format!("{what}: saves {}{temp}.", both(before.total - after.total))
+}
+
+fn clause(program: &Program, change: &Change) -> String {
     let module = &program.module;
     let name = |i: InstructionId| module.name_of(i);
     let first = |i: InstructionId| {
@@ -874,7 +895,7 @@ fn words(program: &Program, change: &Change, before: Size, after: Size) -> Strin
         let list = &module.computation(c).instructions;
         list.iter().find(|r| module.operands(**r).contains(&i)).map_or("its reader", |r| name(*r))
     };
-    let what = match change {
+    match change {
         Change::Donate { parameter, index, output } => {
             let index = if index.is_root() { String::new() } else { index.to_string() };
             format!("Donate argument {parameter}{index} to output {output}")
@@ -913,11 +934,5 @@ fn words(program: &Program, change: &Change, before: Size, after: Size) -> Strin
                 name(*copy)
             )
         }
-    };
-    let temp = if before.temp > after.temp {
-        format!(", temporaries {} instead of {}", both(after.temp), both(before.temp))
-    } else {
-        String::new()
-    };
-    format!("{what}: saves {}{temp}.", both(before.total - after.total))
+    }
 }

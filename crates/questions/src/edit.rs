@@ -118,8 +118,47 @@ fn index(numbers: &[u32]) -> ShapeIndex {
     ShapeIndex::from(numbers)
 }
 
+/// An argument's number, with the place in it.
+fn numbered(parameter: u32, at: &[u32]) -> String {
+    if at.is_empty() { parameter.to_string() } else { format!("{parameter}{}", index(at)) }
+}
+
 fn argument(parameter: u32, at: &[u32]) -> String {
-    if at.is_empty() { format!("argument {parameter}") } else { format!("argument {parameter}{}", index(at)) }
+    format!("argument {}", numbered(parameter, at))
+}
+
+/// Donations that are told one by one; of more only the first arguments are named.
+const FEW: usize = 3;
+
+/// What edits do, for where there is little room: many donations are one clause. `words` are those of the edits, one each.
+#[must_use]
+pub fn in_short(edits: &[Edit], words: &[String]) -> Vec<String> {
+    let donated = |e: &Edit| match e {
+        Edit::Donate { parameter, index: at, .. } => Some((true, numbered(*parameter, at))),
+        Edit::Undonate { parameter, index: at } => Some((false, numbered(*parameter, at))),
+        _ => None,
+    };
+    let all = |made: bool| -> Vec<String> {
+        edits.iter().filter_map(donated).filter(|d| d.0 == made).map(|d| d.1).collect()
+    };
+    let mut told = [false; 2];
+    let mut out = Vec::new();
+    for (edit, words) in edits.iter().zip(words) {
+        let many = donated(edit).map(|d| (d.0, all(d.0))).filter(|(_, all)| all.len() > FEW);
+        let Some((made, arguments)) = many else {
+            out.push(words.clone());
+            continue;
+        };
+        if !std::mem::replace(&mut told[usize::from(made)], true) {
+            let named = list(&arguments, FEW);
+            out.push(if made {
+                format!("{} arguments are donated: {named}", arguments.len())
+            } else {
+                format!("{} arguments are not donated: {named}", arguments.len())
+            });
+        }
+    }
+    out
 }
 
 /// A read that was left out.

@@ -3,6 +3,7 @@
 use crate::peak::{Peak, SpacePeak};
 use crate::study::{Role, Study};
 use analysis::Backend;
+use assigner::words::both;
 
 /// One memory space against what any packing would need.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +50,26 @@ impl Fit {
             Verdict::Never
         }
     }
+}
+
+/// Of a program that needs more main memory than there is: whether any packing can fit, in a sentence. `limit` is what there
+/// is, in bytes. `None` if it fits as it is.
+#[must_use]
+pub fn packing_words(peak: &Peak, limit: u64) -> Option<String> {
+    if peak.total <= limit {
+        return None;
+    }
+    let live = peak.spaces.iter().find(|s| s.color == 0).map_or(0, |s| s.live);
+    let fixed = peak.owners.iter().filter(|o| !matches!(o.role, Role::Temp | Role::ThreadLocal));
+    let least = crate::peak::sum(fixed.map(|o| o.bytes)).saturating_add(live);
+    let (live, all) = (both(live), both(least));
+    Some(if least > limit {
+        format!("No packing can fit: {live} of temporaries are alive at one step, with the rest {all}.")
+    } else {
+        format!(
+            "A better packing might fit: {live} of temporaries are alive at one step, with the rest {all}."
+        )
+    })
 }
 
 /// The memory spaces against what any packing would need.

@@ -74,17 +74,20 @@ mod rerun;
 mod smallest;
 mod square;
 mod stacks;
+mod story;
 mod study;
 mod trying;
 
 pub use asked::{Asking, asking, asking_words, collectives_of, wishes, wishes_words};
-pub use changes::{Advice, Advised, Advisor, Change, Effort, Unsound, advise, apply, as_edits};
+pub use changes::{
+    Advice, Advised, Advisor, Change, Effort, Unsound, advise, all_donations, apply, as_edits,
+};
 pub use compare::{By, Comparison, Match, PeaksOf, Shift, common_steps, compare, shifts};
 pub use constants::{Alike, Captured, Constant, Constants, Content, Reader, constants};
 pub use copies::{Cause, Copy, CopyKind, Written, causes, copies, written};
 pub use donation::{Argument, Donation, Extra, Output, State, WhyNot, donation};
-pub use edit::{Dropped, Edit, ReadOf, Room, alignment, droppable_reads, room};
-pub use fit::{Fit, Verdict, fits};
+pub use edit::{Dropped, Edit, ReadOf, Room, alignment, droppable_reads, in_short, room};
+pub use fit::{Fit, Verdict, fits, packing_words};
 pub use hold::{Hold, Repeated, Until, hold};
 pub use limits::{DEVICES, Device, device_words};
 pub use loops::trip_count;
@@ -101,6 +104,7 @@ pub use rerun::{Moved, Rerun, rerun};
 pub use smallest::{Repacked, Smallest, SmallestSearch, repacked};
 pub use square::{Growing, RepeatedDimension, growing, repeated};
 pub use stacks::{HostTransfer, Span, Stack, host_transfers, spans, stack};
+pub use story::{InHeap, Story, Trial, place_in_words, story};
 pub use study::{
     Program, Role, Row, Settings, Slab, Source, Study, StudyError, ToldPeak, space_name, unpadded_of_text,
 };

@@ -46,10 +46,27 @@ fn points(space: &SpacePeak, end: u32) -> Vec<(u32, u64)> {
     out
 }
 
-/// The temporaries of one memory space that are in use at each step. It holds no text of the module. Colours stand at the
-/// marks; a style sheet may set others by their classes.
+/// Around a drawing that is a file: so that nothing touches its edge.
+const MARGIN: f64 = 14.0;
+/// Above such a drawing: the module's name.
+const NAME: f64 = 24.0;
+/// Characters of a name for which there is room.
+const MOST_OF_NAME: usize = 90;
+
+/// The temporaries of one memory space that are in use at each step, to stand in a page. It holds no text of the module.
+/// Colours stand at the marks; a style sheet may set others by their classes.
 #[must_use]
 pub fn curve(study: &Study, space: &SpacePeak) -> String {
+    drawing(study, space, None)
+}
+
+/// The same as a file of its own, with the module's name and a ground.
+#[must_use]
+pub fn curve_file(study: &Study, space: &SpacePeak, module: &str) -> String {
+    drawing(study, space, Some(module))
+}
+
+fn drawing(study: &Study, space: &SpacePeak, module: Option<&str>) -> String {
     let end = study.end.max(space.curve.last().map_or(0, |c| c.0)).max(1);
     let top = space.live.max(1);
     let x = |step: u32| f64::from(step) / f64::from(end) * WIDTH;
@@ -62,11 +79,29 @@ pub fn curve(study: &Study, space: &SpacePeak) -> String {
         grouped(u64::from(space.step)),
         grouped(u64::from(end))
     );
+    let title = match module {
+        Some(module) => format!("{}: {title}", crate::text::cut(module)),
+        None => title,
+    };
+    let around = if module.is_some() { (MARGIN, NAME + MARGIN) } else { (0.0, 0.0) };
+    let (left, upper) = (-around.0, -around.1);
+    let (wide, high) = (WIDTH + 2.0 * around.0, HEIGHT + around.1 + around.0);
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"curve-drawing\" role=\"img\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"system-ui, sans-serif\" font-size=\"12\" aria-label=\"{0}. {1}\">\n<title>{0}</title>\n<desc>{1}</desc>\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"curve-drawing\" role=\"img\" viewBox=\"{left} {upper} {wide} {high}\" font-family=\"system-ui, sans-serif\" font-size=\"12\" aria-label=\"{0}. {1}\">\n<title>{0}</title>\n<desc>{1}</desc>\n",
         escaped(&title),
         escaped(&told)
     );
+    if let Some(module) = module {
+        let name: String = module.chars().take(MOST_OF_NAME).collect();
+        let more = if name.len() < module.len() { "…" } else { "" };
+        _ = writeln!(
+            out,
+            "<rect x=\"{}\" y=\"{}\" width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n<text class=\"name\" x=\"0\" y=\"-8\" font-size=\"14\" font-weight=\"600\" fill=\"#1b1c1f\">{}{more}</text>",
+            -MARGIN,
+            -NAME - MARGIN,
+            escaped(&name)
+        );
+    }
     let all = points(space, end);
     let mut line = String::new();
     let mut last = base;
@@ -140,6 +175,24 @@ mod tests {
     #[test]
     fn marks_are_few_and_round() {
         assert_eq!((tick(1, 4), tick(4, 4), tick(5, 4), tick(5 << 30, 4)), (1, 1, 2, 2 << 30));
+    }
+
+    #[test]
+    fn a_file_names_its_module_and_keeps_its_ends_inside() {
+        let text = "HloModule m, is_scheduled=true\n\nENTRY e {\n  p = f32[256]{0} parameter(0)\n  a = f32[256]{0} negate(p)\n  ROOT b = f32[256]{0} negate(a)\n}\n";
+        let module = hlo::read_owned(text.to_owned()).complete().expect("a module");
+        let target = analysis::Target::new(analysis::Backend::Cpu);
+        let facts =
+            analysis::Facts::new(&module, analysis::Orders::guess(&module, &target), target).expect("facts");
+        let study = Study::of_program(questions::Program::new(module, facts), &assigner::Options::default());
+        let peak = questions::peak(&study);
+        let name = format!("<script>{}</script>", "n".repeat(1000));
+        let file = curve_file(&study, &peak.spaces[0], &name);
+        assert!(file.contains("&lt;script&gt;nnn") && !file.contains("<script"), "{file}");
+        assert!(file.starts_with("<svg") && file.contains("viewBox=\"-14 -38 788 282\""), "{file}");
+        assert!(file.len() < 8_000, "{}", file.len());
+        // In a page there is no name: it stands above.
+        assert!(!curve(&study, &peak.spaces[0]).contains("script"));
     }
 
     #[test]

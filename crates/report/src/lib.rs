@@ -23,7 +23,7 @@ mod text;
 mod words;
 mod written;
 
-pub use curve::curve;
+pub use curve::{curve, curve_file};
 pub use data::files;
 pub use markup::escaped;
 pub use shell::{ShellError, check, version};

@@ -213,6 +213,7 @@ pub fn out_of_memory(e: &OutOfMemory) -> Vec<String> {
         words.extend(name.map(|name| format!("It is the kernel {}.", cut(name))));
         return words;
     }
+    words.extend(e.caution().map(str::to_owned));
     if let Some(asked) = e.requested {
         words.push(format!("One request, at run time, asked for {}.", size_words(asked)));
     }

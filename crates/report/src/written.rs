@@ -106,7 +106,8 @@ pub(crate) fn body(
     for e in &of.errors {
         heading(&mut out, "Out of memory");
         _ = writeln!(out, "<p><code>{}</code></p>", escaped(&cut_line(&e.sentence)));
-        for words in out_of_memory(e) {
+        let packing = e.limit.and_then(|limit| questions::packing_words(peak, limit.bytes));
+        for words in out_of_memory(e).into_iter().chain(packing) {
             paragraph(&mut out, &words);
         }
         listing(&mut out, e);

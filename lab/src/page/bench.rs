@@ -8,7 +8,7 @@ use super::panes::{AskPane, DecisionPane, SlabPane};
 use super::state::{Lab, Tab};
 use super::taking::TakePane;
 use super::text_pane::TextPane;
-use super::trying::TryPane;
+use super::trying::{Tried, TryPane};
 use super::values::ValuesPane;
 use super::verdict::Verdict;
 use crate::talk::{Chosen, Source};
@@ -17,9 +17,6 @@ use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
 use std::sync::Arc;
 use wasm_bindgen::JsCast as _;
-
-/// Changes that the note of what is tried names.
-const FIRST_EDITS: usize = 3;
 
 /// Everything about the module.
 #[component]
@@ -42,7 +39,7 @@ pub fn Bench(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
     let spaces = chosen.spaces.clone();
     view! {
         <section class="bench" id="bench" aria-labelledby="bench-title">
-            <h2 id="bench-title">{line.name.clone()}</h2>
+            <h2 id="bench-title" tabindex="-1">{line.name.clone()}</h2>
             <p class="chips">{chips.into_iter().map(|c| view! { <span class="chip">{c}</span> }).collect_view()}</p>
             {(!findings.is_empty())
                 .then(|| {
@@ -144,21 +141,11 @@ pub fn Bench(lab: Lab, chosen: Arc<Chosen>) -> impl IntoView {
             <SourceSwitch lab sources />
             {move || {
                 let tried = lab.tried.get().and_then(Result::ok)?;
-                // A donation of all arguments is many changes.
-                let more = tried.edits.len().saturating_sub(FIRST_EDITS);
-                let mut edits = tried.edits[..tried.edits.len() - more].join("; ");
-                if more > 0 {
-                    edits = format!("{edits}; {more} more");
-                }
                 // All allocations and the temporaries: one may fall while the other one grows.
                 let temp = tried.words.get(1).filter(|_| tried.temp.0 != tried.temp.1).cloned();
                 Some(view! {
                     <div class="tried-note" class:unsound=tried.is_unsound id="tried-note">
-                        <p>
-                            <b>"Tried: "</b>
-                            {edits}
-                            "."
-                        </p>
+                        <Tried tried=tried.clone() />
                         <p>{tried.words.first().cloned()} {temp.map(|t| format!(" {t}"))}</p>
                         <p>
                             <b>{tried.sound.clone()}</b>

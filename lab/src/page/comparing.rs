@@ -249,6 +249,7 @@ fn Table(lab: Lab, section: Section, lit: Lit) -> impl IntoView {
                 | "Offset there"
         )
     };
+    let labels: Vec<String> = head.iter().flatten().cloned().collect();
     // What kind of cells stand in a column: figures, names of others, or words.
     let kinds: Vec<(bool, bool)> =
         head.iter().flatten().map(|h| (is_number(h), h == "Value there")).collect();
@@ -269,11 +270,12 @@ fn Table(lab: Lab, section: Section, lit: Lit) -> impl IntoView {
         let first = cells.next();
         view! {
             <tr
+                role="row"
                 aria-current=move || is_chosen.get().then_some("true")
                 on:pointerenter=move |_| lit.hovered.set(Some(enter.clone()))
                 on:pointerleave=move |_| leave()
             >
-                <th scope="row">
+                <th scope="row" role="rowheader">
                     <button
                         type="button"
                         class="link"
@@ -289,11 +291,12 @@ fn Table(lab: Lab, section: Section, lit: Lit) -> impl IntoView {
                 </th>
                 {cells
                     .zip(kinds.iter().skip(1))
-                    .map(|(cell, (number, name))| {
+                    .zip(labels.iter().skip(1).cloned().collect::<Vec<_>>())
+                    .map(|((cell, (number, name)), label)| {
                         if *name {
-                            view! { <td><bdi translate="no">{cell}</bdi></td> }.into_any()
+                            view! { <td role="cell" data-label=label><bdi translate="no">{cell}</bdi></td> }.into_any()
                         } else {
-                            view! { <td class:number=*number>{cell}</td> }.into_any()
+                            view! { <td role="cell" class:number=*number data-label=label>{cell}</td> }.into_any()
                         }
                     })
                     .collect_view()}
@@ -311,20 +314,20 @@ fn Table(lab: Lab, section: Section, lit: Lit) -> impl IntoView {
                 .then(|| {
                     view! {
                         <div class="scroll" tabindex="0" role="region" aria-label=label>
-                            <table>
-                                <thead>
-                                    <tr>
+                            <table class="cards" role="table">
+                                <thead role="rowgroup">
+                                    <tr role="row">
                                         {head
                                             .into_iter()
                                             .flatten()
                                             .map(|h| {
                                                 let number = is_number(&h);
-                                                view! { <th scope="col" class:number=number>{h}</th> }
+                                                view! { <th scope="col" role="columnheader" class:number=number>{h}</th> }
                                             })
                                             .collect_view()}
                                     </tr>
                                 </thead>
-                                <tbody>{lines}</tbody>
+                                <tbody role="rowgroup">{lines}</tbody>
                             </table>
                         </div>
                     }
@@ -485,7 +488,8 @@ fn SharedAxes(
     };
     let [here, there] = names;
     view! {
-        <figure class="shared" id="shared" aria-labelledby="shared-title">
+        <figure class="both" id="shared" aria-labelledby="shared-title">
+            <div class="shared">
             <div class="map-head">
                 <h3 id="shared-title">"Bytes in use, on shared axes"</h3>
                 {(spaces.len() > 1)
@@ -566,6 +570,10 @@ fn SharedAxes(
                 </li>
             </ul>
             {same.then(|| view! { <p class="same" id="same">"The same: one curve covers the other."</p> })}
+            <SmallMaps lab data axis space width lit mark=Signal::derive(mark) />
+            </div>
+            <div class="shared pinned">
+            <div class="beside-axis">
             <div class="stage" node_ref=stage>
                 <div
                     class="drawing"
@@ -591,6 +599,8 @@ fn SharedAxes(
                     </svg>
                     <span class="mark" style:left=mark></span>
                 </div>
+            </div>
+            </div>
                 <p class="reading" id="reading">
                     <span class="left">{move || words()[0].clone()}</span>
                     <span class="right">{move || words()[1].clone()}</span>
@@ -600,7 +610,6 @@ fn SharedAxes(
             </div>
         </figure>
         <div class="under-shared">
-            <SmallMaps lab data axis space width lit mark=Signal::derive(mark) />
             <div class="actions">
                 <button type="button" disabled=move || peak(true).is_none() on:click=move |_| {
                     at.set(peak(true).unwrap_or(0));
@@ -722,7 +731,7 @@ impl OnAxis {
     }
 }
 
-/// The heaps of both, addresses downwards on one scale, under the curves.
+/// The heaps of both, addresses downwards on one scale, above the curves: these stay in sight while tables are read.
 #[component]
 fn SmallMaps(
     lab: Lab,
@@ -786,7 +795,7 @@ fn SmallMaps(
         })
     };
     view! {
-        <div class="small-maps" aria-hidden="true">
+        <div class="small-maps beside-axis" aria-hidden="true">
             <p class="small left">{move || words(true)}</p>
             <div class="small-map">
                 <canvas id="map-here" node_ref=left></canvas>

@@ -1,10 +1,11 @@
 //! The map: addresses over time, with the curve above it. Pixels come from `raster`; here is what moves the window.
 
 use super::state::Lab;
+use crate::axes::{Tick, byte_ticks, step_ticks};
 use crate::raster::{self, Frame, Index, Layout, Marks, Palette, Shown, Window};
 use crate::rows::space_name;
 use crate::talk::{Answer, Ask, MapData, Source};
-use assigner::words::{binary, both, grouped};
+use assigner::words::{binary, both, bytes, grouped};
 use browser::width_of;
 use leptos::ev::{KeyboardEvent, PointerEvent, WheelEvent};
 use leptos::html::{Canvas, Div};
@@ -13,6 +14,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{Clamped, JsCast as _};
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
@@ -109,6 +111,70 @@ struct Moving {
 /// Milliseconds that bands take from one packing to another.
 const MOVE: f64 = 420.0;
 
+/// How long a map is at rest before it is looked for bands with room for a name.
+const REST: Duration = Duration::from_millis(120);
+
+/// Names that are written into bands.
+#[derive(Default)]
+struct Names {
+    /// The bands, the largest first.
+    bands: Vec<usize>,
+    /// What is known, by row.
+    known: HashMap<u32, String>,
+}
+
+/// Writes the names into their bands, as far as they are seen.
+fn write_names(
+    canvas: &HtmlCanvasElement,
+    names: &Names,
+    plan: &Plan,
+    window: &Window,
+    width: f64,
+    fits: &dyn Fn(u32) -> bool,
+) {
+    let scale = scale();
+    let size = ((width * scale) as u32, (MAP_HEIGHT * scale) as u32);
+    // Setting the size clears.
+    canvas.set_width(size.0);
+    canvas.set_height(size.1);
+    let context = canvas.get_context("2d").ok().flatten();
+    let Some(context) = context.and_then(|c| c.dyn_into::<CanvasRenderingContext2d>().ok()) else { return };
+    let style =
+        document().document_element().and_then(|e| self::window().get_computed_style(&e).ok().flatten());
+    let of = |name: &str| style.as_ref().and_then(|s| s.get_property_value(name).ok()).unwrap_or_default();
+    let font = of("--mono");
+    context.set_fill_style_str(of("--lit").trim());
+    context.set_text_baseline("middle");
+    for band in &names.bands {
+        let Some(name) = names.known.get(&plan.map.row[*band]).filter(|_| fits(plan.map.row[*band])) else {
+            continue;
+        };
+        let Some([x, y, w, h]) = raster::seen(&plan.map, &plan.layout, window, *band, (width, MAP_HEIGHT))
+        else {
+            continue;
+        };
+        let write = |words: Option<String>, y: f64| {
+            if let Some(words) = words {
+                // A character may be wider than those of the page's font.
+                let most = ((w - 6.0) * scale).max(1.0);
+                _ = context.fill_text_with_max_width(&words, (x + 4.0) * scale, y * scale, most);
+            }
+        };
+        if h < 9.0 {
+            continue;
+        }
+        let size = raster::name_size(h);
+        context.set_font(&format!("{}px {font}", size * scale));
+        let middle = y + h / 2.0;
+        if raster::has_two_lines(h) {
+            write(raster::fitting_name(name, w, size), middle - 7.0);
+            write(raster::fitting_name(&binary(plan.map.size[*band]), w, size), middle + 7.0);
+        } else {
+            write(raster::fitting_name(name, w, size), middle);
+        }
+    }
+}
+
 fn colour(style: &web_sys::CssStyleDeclaration, name: &str) -> [u8; 3] {
     let text = style.get_property_value(name).unwrap_or_default();
     let hex = u32::from_str_radix(text.trim().trim_start_matches('#'), 16).unwrap_or(0x0080_8080);
@@ -164,6 +230,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
     let main = NodeRef::<Canvas>::new();
     let curve = NodeRef::<Canvas>::new();
     let mini = NodeRef::<Canvas>::new();
+    let text = NodeRef::<Canvas>::new();
     let width = width_of(stage);
     let shown = RwSignal::new(Shown::All);
     let plan = RwSignal::new_local(None::<Plan>);
@@ -174,6 +241,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         StoredValue::new_local(Rc::new(RefCell::new((Frame::default(), Frame::default(), Frame::default()))));
 
     let moving = StoredValue::new_local(None::<Moving>);
+    let names = StoredValue::new_local(Names::default());
 
     // A new map. At first, of its temporaries, those with the highest peak; another assignment of the same program keeps
     // what is looked at.
@@ -183,6 +251,8 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
             view.set(None);
             return;
         };
+        // Rows of another assignment are other values.
+        names.set_value(Names::default());
         let before = plan.get_untracked();
         let is_there = |s: &Shown| match s {
             Shown::Temps(c) => map.curves.iter().any(|m| m.color == *c),
@@ -229,6 +299,12 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         plan.set(Some(Plan { layout: Arc::new(layout), shown: want, whole, ..now }));
     });
 
+    let write = move |plan: &Plan, window: &Window| {
+        let Some(canvas) = text.get_untracked() else { return };
+        let fitting = lab.fitting.get_untracked();
+        let fits = |row: u32| fitting.as_ref().is_none_or(|f| f.get(row as usize).copied().unwrap_or(false));
+        names.with_value(|n| write_names(&canvas, n, plan, window, width.get_untracked(), &fits));
+    };
     // Drawing: once a frame at most, whatever changes.
     let asked = StoredValue::new(false);
     let mini_drawn = StoredValue::new((0usize, 0usize, 0u32));
@@ -261,7 +337,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
             Some(out)
         });
         if let Some(canvas) = main.get_untracked() {
-            if let Some(Some((plan, share))) = &on_the_way {
+            if let Some(Some((plan, share))) = on_the_way.as_ref() {
                 let between = between(&plan.map, *share);
                 let drawn = (&between, &*plan.layout, &*plan.index);
                 raster::draw(&mut frames.0, size(MAP_HEIGHT), drawn, &window, &palette, marks);
@@ -275,6 +351,14 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
                 raster::draw(&mut frames.0, size(MAP_HEIGHT), drawn, &window, &palette, marks);
             }
             put(&canvas, &frames.0);
+        }
+        if on_the_way.flatten().is_some() {
+            // Names do not move with their bands: they come back when these are there.
+            if let Some(canvas) = text.get_untracked() {
+                canvas.set_width(1);
+            }
+        } else {
+            write(&plan, &window);
         }
         let of = space_of(plan.shown, &plan.map);
         if let (Some(canvas), Some(space)) = (curve.get_untracked(), of) {
@@ -321,6 +405,43 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         }
     });
 
+    // At rest: which bands have room for a name, and what they are called.
+    let waits = StoredValue::new(None::<TimeoutHandle>);
+    let look = move || {
+        let (Some(Some(now)), Some(Some(window))) = (plan.try_get_untracked(), view.try_get_untracked())
+        else {
+            return;
+        };
+        let drawn = (&*now.map, &*now.layout, &*now.index);
+        let bands = raster::roomy(drawn, &window, (width.get_untracked(), MAP_HEIGHT));
+        let map = Arc::clone(&now.map);
+        ask_names(lab, names, &map.clone(), &bands.clone(), move || {
+            let (Some(Some(plan)), Some(Some(window))) = (plan.try_get_untracked(), view.try_get_untracked())
+            else {
+                return;
+            };
+            // Another map may have come meanwhile.
+            if Arc::ptr_eq(&plan.map, &map) {
+                names.update_value(|n| n.bands = bands);
+                write(&plan, &window);
+            }
+        });
+    };
+    Effect::new(move |_| {
+        plan.track();
+        view.track();
+        width.track();
+        if let Some(waiting) = waits.try_update_value(Option::take).flatten() {
+            waiting.clear();
+        }
+        waits.set_value(set_timeout_with_handle(look, REST).ok());
+    });
+    on_cleanup(move || {
+        if let Some(waiting) = waits.try_update_value(Option::take).flatten() {
+            waiting.clear();
+        }
+    });
+
     // What is under the pointer, by name once the worker has told it.
     Effect::new(move |_| {
         let Some(row) = under.get() else {
@@ -340,13 +461,31 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         });
     });
 
-    lab.svg.set_value(Some(Rc::new(move || {
-        let (Some(plan), Some(window), Some((palette, _))) =
+    lab.svg.set_value(Some(Rc::new(move |then: Box<dyn FnOnce(String)>| {
+        let (Some(now), Some(window), Some((palette, back))) =
             (plan.get_untracked(), view.get_untracked(), palette())
         else {
-            return String::new();
+            return;
         };
-        raster::svg((1200.0, 560.0), &plan.map, &plan.layout, &window, &palette)
+        let bands = raster::roomy((&*now.map, &*now.layout, &*now.index), &window, raster::DRAWN);
+        let map = Arc::clone(&now.map);
+        ask_names(lab, names, &map, &bands.clone(), move || {
+            let known = |b: &usize| names.with_value(|n| Some((*b, n.known.get(&now.map.row[*b])?.clone())));
+            let named: Vec<(usize, String)> = bands.iter().filter_map(known).collect();
+            let module = lab.chosen.with_untracked(|c| c.as_ref().map(|c| c.line.name.clone()));
+            let memory = choices(&now.map).into_iter().find(|(_, s)| *s == now.shown).map(|c| c.0);
+            let drawing = raster::Drawing {
+                map: &now.map,
+                layout: &now.layout,
+                window,
+                palette: &palette,
+                words: (palette.lit, back),
+                module: &module.unwrap_or_default(),
+                memory: &memory.unwrap_or_default(),
+                names: &named,
+            };
+            then(drawing.svg());
+        });
     })));
 
     let zoom = move |at: (f64, f64), by: (f64, f64)| {
@@ -775,13 +914,15 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         let saved = (packer as f64 - total).max(0.0) as u64;
         let bound = at(least);
         // Labels stand above their lines, unless there is no room; that of the bound above the other one if both are near.
+        // On a narrow screen there is room for the exact number only.
+        let amount = |n: u64| if width.get() < 400.0 { bytes(n) } else { both(n) };
         let is_close = (0.0..7.0).contains(&(from - bound)) && to > from;
         view! {
             {(to > from)
                 .then(|| {
                     view! {
                         <div class="saved" class:high={ from < 8.0 } style:top=format!("{from}%") style:height=format!("{}%", to - from)>
-                            <span>{format!("{} less than the packer takes", both(saved))}</span>
+                            <span>{format!("{} less than the packer takes", amount(saved))}</span>
                         </div>
                     }
                 })}
@@ -795,7 +936,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
                             class:close={ is_close && bound > 16.0 }
                             style:top=format!("{bound}%")
                         >
-                            <span>{format!("no packing is below {}", both(least as u64))}</span>
+                            <span>{format!("no packing is below {}", amount(least as u64))}</span>
                         </div>
                     }
                 })}
@@ -810,41 +951,33 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
         let now = raster::most_between(&space.points, f64::from(step), f64::from(step) + 1.0);
         Some(format!("{} of {} in use at step {}", both(now), both(space.temp), grouped(u64::from(step))))
     };
-    let choices =
-        move || {
-            let Some(map) = lab.map.get() else { return Vec::new() };
-            let mut out: Vec<(String, Shown)> = map
-                .curves
-                .iter()
-                .map(|c| {
-                    (
-                        format!("Temporaries of memory space {}, {}", space_name(c.color), binary(c.temp)),
-                        Shown::Temps(c.color),
-                    )
-                })
-                .collect();
-            let mut colors: Vec<u32> = map.slabs.iter().map(|s| s.color).collect();
-            colors.sort_unstable();
-            colors.dedup();
-            if colors.len() > 1 {
-                out.extend(colors.iter().map(|c| {
-                    (format!("All allocations of memory space {}", space_name(*c)), Shown::Space(*c))
-                }));
-            }
-            out.push(("All allocations".to_owned(), Shown::All));
-            out
-        };
+    let choices = move || lab.map.get().map(|map| choices(&map)).unwrap_or_default();
     let ticks = move || {
         let Some(v) = view.get() else { return Vec::new() };
         let count = if width.get() < 500.0 { 3.0 } else { 8.0 };
-        let step = nice((v.to - v.from) / count).max(1.0);
-        let mut out = Vec::new();
-        let mut t = (v.from / step).ceil() * step;
-        while t < v.to && out.len() < 20 {
-            out.push((grouped(t as u64), (t - v.from) / (v.to - v.from) * 100.0));
-            t += step;
-        }
-        out
+        let at = |t: Tick| ((t.at - v.from) / (v.to - v.from) * 100.0, t.words);
+        step_ticks(v.from, v.to, count).into_iter().map(at).filter(|t| t.0 < 99.0).collect()
+    };
+    // Nothing of the byte axis changes while the map is moved sideways.
+    let extent = Memo::new(move |_| view.get().map(|v| (v.low, v.high)));
+    let byte_axis = move || {
+        let Some((low, high)) = extent.get() else { return Vec::new() };
+        byte_ticks(low, high, 8.0)
+            .into_iter()
+            .map(|t| {
+                let at = (t.at - low) / (high - low).max(1e-9) * 100.0;
+                view! {
+                    <span class:first={ at < 1.5 } class:last={ at > 98.5 } style:top=format!("{at}%")>
+                        {t.words}
+                    </span>
+                }
+            })
+            .collect::<Vec<_>>()
+    };
+    let most = move || {
+        let plan = plan.get()?;
+        let space = space_of(plan.shown, &plan.map)?;
+        Some(binary(space.temp.max(space.peak.1)))
     };
     view! {
         <figure class="map" id="map-figure" aria-labelledby="map-title">
@@ -877,7 +1010,16 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
                     </select>
                 </label>
             </div>
-            <div class="stage" node_ref=stage>
+            <div class="stage">
+                <div class="byte-axis" aria-hidden="true">
+                    <div class="of-curve">
+                        <span>{most}</span>
+                        <span>"0"</span>
+                    </div>
+                    <div class="of-map">{byte_axis}</div>
+                    <div>"step"</div>
+                </div>
+                <div class="plots" node_ref=stage>
                 <div class="curve-box">
                     <canvas class="curve" id="curve" node_ref=curve aria-hidden="true"></canvas>
                     <span class="mark peak-mark" style:left=move || at(f64::from(lab.peak_step()) + 0.5)></span>
@@ -897,6 +1039,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
                         on:pointerleave=gone
                         on:keydown=keys
                     ></canvas>
+                    <canvas class="band-names" id="band-names" node_ref=text aria-hidden="true"></canvas>
                     <span class="mark" style:left=move || at(f64::from(lab.step.get()) + 0.5)></span>
                     {limits}
                     {can_try.then(|| (handle(false), handle(true), mover()))}
@@ -905,7 +1048,7 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
                     {move || {
                         ticks()
                             .into_iter()
-                            .map(|(t, x)| {
+                            .map(|(x, t): (f64, String)| {
                                 view! { <span class:last={ x > 90.0 } style:left=format!("{x}%")>{t}</span> }
                             })
                             .collect_view()
@@ -936,7 +1079,9 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
                         style:height=move || mini_box(3)
                     ></span>
                 </div>
+                </div>
             </div>
+            <Key />
             <div class="map-controls">
                 <span class="group" role="group" aria-label="Zoom">
                     <button type="button" on:click=move |_| zoom((0.5, 0.5), (ZOOM, 1.0)) aria-label="Zoom in on time">
@@ -989,6 +1134,95 @@ pub fn HeapMap(lab: Lab) -> impl IntoView {
     }
 }
 
+/// What can be shown of a map.
+fn choices(map: &MapData) -> Vec<(String, Shown)> {
+    let mut out: Vec<(String, Shown)> = map
+        .curves
+        .iter()
+        .map(|c| {
+            (
+                format!("Temporaries of memory space {}, {}", space_name(c.color), binary(c.temp)),
+                Shown::Temps(c.color),
+            )
+        })
+        .collect();
+    let mut colors: Vec<u32> = map.slabs.iter().map(|s| s.color).collect();
+    colors.sort_unstable();
+    colors.dedup();
+    if colors.len() > 1 {
+        out.extend(
+            colors
+                .iter()
+                .map(|c| (format!("All allocations of memory space {}", space_name(*c)), Shown::Space(*c))),
+        );
+    }
+    out.push(("All allocations".to_owned(), Shown::All));
+    out
+}
+
+/// Asks for the names of bands that are not known yet; then goes on.
+fn ask_names(
+    lab: Lab,
+    names: StoredValue<Names, LocalStorage>,
+    map: &MapData,
+    bands: &[usize],
+    then: impl FnOnce() + 'static,
+) {
+    let is_known = |row: &u32| names.with_value(|n| n.known.contains_key(row));
+    let rows: Vec<u32> = bands.iter().map(|b| map.row[*b]).filter(|r| !is_known(r)).collect();
+    if rows.is_empty() {
+        then();
+        return;
+    }
+    // A question would begin a new engine, before anybody has read why the last one stopped.
+    if lab.link.crashed.get_untracked().is_some() {
+        return;
+    }
+    let source = map.source;
+    lab.link.ask(Ask::Names { source, rows: rows.clone() }, move |answer| {
+        if let Answer::Names(answer) = answer
+            && lab.source.get_untracked() == source
+        {
+            _ = names.try_update_value(|n| n.known.extend(rows.into_iter().zip(answer)));
+            then();
+        }
+    });
+}
+
+/// What the colours and lines of the map are.
+#[component]
+fn Key() -> impl IntoView {
+    let hues = (0..10).map(|i| view! { <i style:background=format!("var(--hue-{i})")></i> }).collect_view();
+    view! {
+        <ul class="map-key" aria-label="Key to the map">
+            <li>
+                <span class="hues" aria-hidden="true">{hues}</span>
+                "a value each; the colour goes by its name, and is no kind"
+            </li>
+            <li>
+                <i class="of-free" aria-hidden="true"></i>
+                "free"
+            </li>
+            <li>
+                <i class="of-border" aria-hidden="true"></i>
+                "where an allocation ends"
+            </li>
+            <li>
+                <i class="of-selected" aria-hidden="true"></i>
+                "selected"
+            </li>
+            <li>
+                <i class="of-cursor" aria-hidden="true"></i>
+                "the step that is read"
+            </li>
+            <li>
+                <i class="of-peak" aria-hidden="true"></i>
+                "the peak"
+            </li>
+        </ul>
+    }
+}
+
 fn prefers_reduced_motion() -> bool {
     window().match_media("(prefers-reduced-motion: reduce)").ok().flatten().is_some_and(|m| m.matches())
 }
@@ -1021,20 +1255,4 @@ fn in_view_of(view: RwSignal<Option<Window>>) -> impl Fn(f64) -> Option<f64> {
         let share = (step - v.from) / (v.to - v.from).max(1e-9);
         (0.0..=1.0).contains(&share).then_some(share * 100.0)
     }
-}
-
-/// The next number of the form 1, 2 or 5 times a power of ten.
-fn nice(step: f64) -> f64 {
-    let power = 10f64.powf(step.max(1e-9).log10().floor());
-    let lead = step / power;
-    power
-        * if lead <= 1.0 {
-            1.0
-        } else if lead <= 2.0 {
-            2.0
-        } else if lead <= 5.0 {
-            5.0
-        } else {
-            10.0
-        }
 }

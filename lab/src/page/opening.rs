@@ -3,12 +3,13 @@
 use super::given::{helper, is_single};
 use super::state::{Lab, Origin};
 use crate::address::{Address, Kept, Open};
-use crate::talk::{ModuleLine, Note, Opened};
+use crate::talk::{ModuleLine, Note, Opened, OutOfMemory};
 use assigner::words::{binary, both, grouped};
 use js_sys::{Array, Promise};
 use leptos::ev;
 use leptos::html::{Details, Input};
 use leptos::prelude::*;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use wasm_bindgen::{JsCast as _, JsValue};
 use wasm_bindgen_futures::JsFuture;
@@ -358,55 +359,41 @@ fn WhatIsThere(lab: Lab, opened: Arc<Opened>) -> impl IntoView {
         opened.modules.len(),
         if opened.modules.len() == 1 { "module" } else { "modules" }
     );
-    let errors = opened
-        .errors
-        .iter()
+    // Errors about modules of the list are told with those, once one is chosen; a line of the list says by how much it failed.
+    let has_list = opened.modules.len() > 1;
+    let (listed, others): (Vec<_>, Vec<_>) =
+        opened.errors.iter().cloned().partition(|e| has_list && !e.modules.is_empty());
+    let others = others
+        .into_iter()
         .map(|e| {
-            let rows = e
-                .buffers
-                .iter()
-                .map(|b| {
-                    view! { <tr>{b.iter().map(|c| view! { <td>{c.clone()}</td> }).collect_view()}</tr> }
-                })
-                .collect_view();
-            let about = e.modules.clone();
-            let listing = (!e.buffers.is_empty()).then(|| {
-                view! {
-                    <div class="scroll" tabindex="0" role="region" aria-label="Listing of the error">
-                        <table>
-                            <thead>
-                                <tr>
-                                    <th scope="col">"Size"</th>
-                                    <th scope="col">"Shape"</th>
-                                    <th scope="col">"Kind"</th>
-                                    <th scope="col">"What"</th>
-                                </tr>
-                            </thead>
-                            <tbody>{rows}</tbody>
-                        </table>
-                    </div>
-                }
-            });
             view! {
-                <section
-                    class="oom"
-                    class:of-another=move || {
-                        let now = lab.chosen.with(|c| c.as_ref().map(|c| c.line.module));
-                        now.is_some_and(|m| !about.is_empty() && !about.contains(&m))
-                    }
-                    aria-label="Out-of-memory error"
-                >
+                <section class="oom" aria-label="Out-of-memory error">
                     <h3>"Out of memory"</h3>
                     {e.words.iter().map(|w| view! { <p>{w.clone()}</p> }).collect_view()}
-                    <details open=e.modules.is_empty()>
-                        <summary>{format!("What the message says ({})", e.file)}</summary>
-                        <p><code>{e.sentence.clone()}</code></p>
-                        {listing}
-                    </details>
+                    <Message open=e.modules.is_empty() error=e />
                 </section>
             }
         })
         .collect_view();
+    let failed = (!listed.is_empty()).then(|| {
+        let modules: BTreeSet<u32> = listed.iter().flat_map(|e| e.modules.iter().copied()).collect();
+        let cautions: BTreeSet<String> = listed.iter().filter_map(|e| e.caution.clone()).collect();
+        let words = match modules.len() {
+            1 => "One of the modules did not fit. Open it to see what takes the memory and what would change it.".to_owned(),
+            n => format!(
+                "{} of the modules did not fit. Open one to see what takes the memory and what would change it.",
+                grouped(n as u64)
+            ),
+        };
+        view! {
+            <section class="oom of-list" aria-label="Out-of-memory error">
+                <h3>"Out of memory"</h3>
+                <p>{words}</p>
+                {cautions.into_iter().map(|c| view! { <p>{c}</p> }).collect_view()}
+                {listed.into_iter().map(|error| view! { <Message error open=false /> }).collect_view()}
+            </section>
+        }
+    });
     let logs = (!opened.logs.is_empty()).then(|| {
         let each = opened
             .logs
@@ -425,19 +412,88 @@ fn WhatIsThere(lab: Lab, opened: Arc<Opened>) -> impl IntoView {
             </details>
         }
     });
-    let list =
-        (opened.modules.len() > 1).then(|| view! { <ModuleList lab modules=opened.modules.clone() /> });
-    view! {
-        <div class="there" id="there" class:chosen=move || lab.chosen.with(Option::is_some)>
-            <p class="opened-what">{summary}</p>
-            {errors}
-            {opened.advice.clone().map(|a| view! { <p class="problem" role="alert">{a}</p> })}
-            {list}
-            <div class="folds">
-            {logs}
-            <Notes title="What was said of the files" notes=opened.notes.clone() open=opened.modules.is_empty() />
-            </div>
+    let list = has_list.then(|| view! { <ModuleList lab modules=opened.modules.clone() /> });
+    // With a module chosen it is one line: what there was to choose from, and the button that shows it again.
+    let fold = NodeRef::<Details>::new();
+    Effect::new(move |_| {
+        let is_chosen = lab.chosen.with(Option::is_some);
+        let Some(fold) = fold.get() else { return };
+        // What had the keyboard is gone with the list: the answer has it.
+        let had_focus = document().active_element().is_some_and(|a| fold.contains(Some(&a)));
+        fold.set_open(!is_chosen);
+        if had_focus && is_chosen {
+            super::state::focus_answer();
+        }
+    });
+    let what = view! {
+        {others}
+        {failed}
+        {opened.advice.clone().map(|a| view! { <p class="problem" role="alert">{a}</p> })}
+        {list}
+        <div class="folds">
+        {logs}
+        <Notes title="What was said of the files" notes=opened.notes.clone() open=opened.modules.is_empty() />
         </div>
+    };
+    let is_nothing = !has_list
+        && opened.errors.is_empty()
+        && opened.logs.is_empty()
+        && opened.notes.is_empty()
+        && opened.advice.is_none();
+    view! {
+        <div class="there" id="there">
+            {if is_nothing {
+                view! { <p class="opened-what">{summary}</p> }.into_any()
+            } else {
+                view! {
+                    <details class="listed" node_ref=fold open=true>
+                        <summary>
+                            <span class="opened-what">{summary}</span>
+                            " "
+                            <span class="again">
+                                {if has_list { "Show the modules" } else { "Show what was said of them" }}
+                            </span>
+                        </summary>
+                        {what}
+                    </details>
+                }
+                    .into_any()
+            }}
+        </div>
+    }
+}
+
+/// What an out-of-memory error says in its own words.
+#[component]
+pub fn Message(error: OutOfMemory, open: bool) -> impl IntoView {
+    let rows = error
+        .buffers
+        .iter()
+        .map(|b| view! { <tr>{b.iter().map(|c| view! { <td>{c.clone()}</td> }).collect_view()}</tr> })
+        .collect_view();
+    let listing = (!error.buffers.is_empty()).then(|| {
+        view! {
+            <div class="scroll" tabindex="0" role="region" aria-label="Listing of the error">
+                <table>
+                    <thead>
+                        <tr>
+                            <th scope="col">"Size"</th>
+                            <th scope="col">"Shape"</th>
+                            <th scope="col">"Kind"</th>
+                            <th scope="col">"What"</th>
+                        </tr>
+                    </thead>
+                    <tbody>{rows}</tbody>
+                </table>
+            </div>
+        }
+    });
+    view! {
+        <details class="message" open=open>
+            <summary>{format!("What the message says ({})", error.file)}</summary>
+            <p><code>{error.sentence}</code></p>
+            {listing}
+        </details>
     }
 }
 

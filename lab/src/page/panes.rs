@@ -6,6 +6,7 @@ use crate::talk::{Answer, Ask, DECISION_KINDS, DecisionLine, Filter, Kind, SlabR
 use crate::topics::TOPICS;
 use assigner::words::{both, grouped};
 use leptos::prelude::*;
+use std::sync::Arc;
 
 /// Allocations: who owns them, and what keeps its address from run to run.
 #[component]
@@ -261,11 +262,40 @@ pub fn DecisionPane(lab: Lab) -> impl IntoView {
 /// Headings of columns that name values.
 const NAMES: [&str; 4] = ["Value", "Copy", "Constant", "What"];
 
+/// Is it a figure, with or without its unit?
+fn is_number(cell: &str) -> bool {
+    let mut chars = cell.trim_start_matches(['+', '\u{2212}', '±']).chars();
+    let is_unit = |word: &str| matches!(word, "B" | "KiB" | "MiB" | "GiB" | "TiB" | "%");
+    chars.next().is_some_and(|c| c.is_ascii_digit())
+        && cell.split([' ', '(', ')', ',']).all(|part| {
+            let digits = part.trim_start_matches(['+', '\u{2212}', '±']).trim_end_matches('%');
+            is_unit(part) || digits.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+        })
+}
+
+/// A cell; several lines are a list.
+fn cell(text: &str) -> AnyView {
+    if !text.contains('\n') {
+        return text.to_owned().into_any();
+    }
+    let items = text.lines().map(|l| view! { <li>{l.to_owned()}</li> }).collect_view();
+    view! { <ul class="items">{items}</ul> }.into_any()
+}
+
 /// An answer in words. With the page's state, the values that its table names can be selected.
 #[component]
 pub fn InWords(words: Words, #[prop(optional)] lab: Option<Lab>) -> impl IntoView {
     let mut table = words.table.into_iter();
     let head = table.next();
+    // On a narrow screen each line is a card, in which cells say what they are.
+    let labels: Arc<[String]> = head.iter().flatten().cloned().collect();
+    // Headings of figures stand over them.
+    let table: Vec<Vec<String>> = table.collect();
+    let has_numbers = |column: usize| {
+        let mut cells = table.iter().filter_map(|r| r.get(column)).filter(|c| !c.is_empty()).peekable();
+        column > 0 && cells.peek().is_some() && cells.all(|c| is_number(c))
+    };
+    let numbers: Vec<bool> = (0..labels.len()).map(has_numbers).collect();
     let lab = lab.filter(|_| head.iter().flatten().next().is_some_and(|h| NAMES.contains(&h.as_str())));
     let first = move |name: String| match lab {
         Some(lab) => {
@@ -287,21 +317,39 @@ pub fn InWords(words: Words, #[prop(optional)] lab: Option<Lab>) -> impl IntoVie
                 .map(|head| {
                     view! {
                         <div class="scroll" tabindex="0" role="region" aria-label="Table of the answer">
-                            <table>
-                                <thead>
-                                    <tr>
-                                        {head.into_iter().map(|h| view! { <th scope="col">{h}</th> }).collect_view()}
+                            <table class="cards" role="table">
+                                <thead role="rowgroup">
+                                    <tr role="row">
+                                        {head
+                                            .into_iter()
+                                            .zip(numbers)
+                                            .map(|(h, number)| {
+                                                view! { <th scope="col" role="columnheader" class:number=number>{h}</th> }
+                                            })
+                                            .collect_view()}
                                     </tr>
                                 </thead>
-                                <tbody>
+                                <tbody role="rowgroup">
                                     {table
+                                        .into_iter()
                                         .map(|r| {
                                             let mut cells = r.into_iter();
-                                            let name = cells.next().map(|c| view! { <td>{first(c)}</td> });
+                                            let name = cells.next().map(|c| view! { <td role="cell">{first(c)}</td> });
+                                            let labels = Arc::clone(&labels);
                                             view! {
-                                                <tr>
+                                                <tr role="row">
                                                     {name}
-                                                    {cells.map(|c| view! { <td>{c}</td> }).collect_view()}
+                                                    {cells
+                                                        .enumerate()
+                                                        .map(|(i, c)| {
+                                                            let label = labels.get(i + 1).cloned().unwrap_or_default();
+                                                            view! {
+                                                                <td role="cell" class:number=is_number(&c) class:empty=c.is_empty() data-label=label>
+                                                                    {cell(&c)}
+                                                                </td>
+                                                            }
+                                                        })
+                                                        .collect_view()}
                                                 </tr>
                                             }
                                         })
@@ -335,18 +383,21 @@ pub fn AskPane(lab: Lab) -> impl IntoView {
     };
     let reduce = move |_| {
         lab.reduce(a(), b(), move |said| match said {
-            Answer::Reduced { text, before, after } => {
-                let name = "reduced.txt";
-                browser::download(name, &text, "text/plain");
+            Answer::Reduced { text, before, after, stopped } => {
+                let name = format!("{}.reduced.txt", lab.file_name());
+                browser::download(&name, &text, "text/plain");
                 let line = format!(
                     "{} of {} instructions are left, in which the two still share, or do not, for the same reason: for a bug report.",
                     grouped(after),
                     grouped(before)
                 );
-                lab.announced.set(line.clone());
+                let early = stopped.then(|| {
+                    "Stopped early: this is the smallest so far, and a smaller one may be found by letting it go on.".to_owned()
+                });
+                lab.announced.set(early.clone().unwrap_or_else(|| line.clone()));
                 answer.set(Some(Ok(Words {
                     title: format!("{name} is saved"),
-                    lines: vec![line],
+                    lines: std::iter::once(line).chain(early).collect(),
                     table: Vec::new(),
                 })));
             }

@@ -3,15 +3,15 @@
 use crate::address::{Address, Kept, Open};
 use crate::link::Link;
 use crate::talk::{
-    Answer, Ask, Beside, Chosen, Detail, Edit, Filter, Group, Hands, MapData, ModuleLine, Opened, Repacked,
-    Sort, Source, SourceLine, Trial, Tried,
+    Advised, Answer, Ask, Beside, Chosen, Detail, Edit, Filter, Group, Hands, MapData, ModuleLine, Opened,
+    Repacked, Sort, Source, SourceLine, Trial, Tried,
 };
 use browser::Palette;
 use js_sys::Array;
 use leptos::prelude::*;
 use std::rc::Rc;
 use std::sync::Arc;
-use wasm_bindgen::JsValue;
+use wasm_bindgen::{JsCast as _, JsValue};
 
 /// The panes below the map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,16 +65,6 @@ pub enum When {
     Ever,
 }
 
-/// What would help most.
-pub struct Advised {
-    /// In words, the bytes it saves, and how it is made; the most bytes first.
-    pub changes: Vec<(String, u64, Vec<Edit>)>,
-    /// How much was tried.
-    pub tried: String,
-    /// Of a program that does not fit: that no single change makes it, and what takes most.
-    pub gap: Option<String>,
-}
-
 /// Brings the answer into view, where it is far down: below a long list of modules.
 fn bring_into_view() {
     request_animation_frame(|| {
@@ -82,6 +72,15 @@ fn bring_into_view() {
         let height = window().inner_height().ok().and_then(|h| h.as_f64()).unwrap_or(0.0);
         if bench.get_bounding_client_rect().top() > height / 4.0 {
             bench.scroll_into_view();
+        }
+    });
+}
+
+/// Puts the keyboard where the answer begins.
+pub fn focus_answer() {
+    request_animation_frame(|| {
+        if let Some(title) = document().get_element_by_id("bench-title") {
+            _ = title.unchecked_into::<web_sys::HtmlElement>().focus();
         }
     });
 }
@@ -110,6 +109,9 @@ pub struct Packing {
     /// The sums with them.
     pub line: SourceLine,
 }
+
+/// Makes a drawing, for which names may have to be asked for, and hands it on.
+pub type MakeSvg = Rc<dyn Fn(Box<dyn FnOnce(String)>)>;
 
 /// Everything the page knows.
 #[derive(Clone, Copy)]
@@ -154,15 +156,15 @@ pub struct Lab {
     pub at_trial: RwSignal<usize>,
     /// What the one that is shown came to.
     pub tried: RwSignal<Option<Result<Arc<Tried>, String>>>,
-    /// Makes the map that is shown into SVG.
-    pub svg: StoredValue<Option<Rc<dyn Fn() -> String>>, LocalStorage>,
+    /// Makes the map that is shown into SVG, and hands it on.
+    pub svg: StoredValue<Option<MakeSvg>, LocalStorage>,
     /// The files that are open or being opened, pairs of path and file.
     pub files: StoredValue<Array, LocalStorage>,
     /// The sample that is open, if it is one.
     pub sample: RwSignal<Option<String>>,
     /// The smallest heaps that were found, if they are smaller than the packer's.
     pub packing: RwSignal<Option<Arc<Packing>>>,
-    /// What would help most, once it was searched for: the changes with the bytes they save, and how much was tried.
+    /// What would help most, once it was searched for.
     pub advice: RwSignal<Option<Arc<Advised>>>,
     /// What can be tried with the value that is selected.
     pub hands: RwSignal<Option<Arc<Hands>>>,
@@ -419,9 +421,9 @@ impl Lab {
             self.searching.set(None);
             match answer {
                 _ if self.chosen.with_untracked(|c| c.as_ref().map(|c| c.line.module)) != module => {}
-                Answer::Advised { changes, tried, gap } => {
-                    self.announced.set(format!("{} changes would help", changes.len()));
-                    self.advice.set(Some(Arc::new(Advised { changes, tried, gap })));
+                Answer::Advised(advice) => {
+                    self.announced.set(format!("{} changes would help", advice.changes.len()));
+                    self.advice.set(Some(Arc::new(advice)));
                 }
                 Answer::Failed(why) => self.fail(why),
                 _ => {}

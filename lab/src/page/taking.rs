@@ -8,7 +8,7 @@ use browser::{copy, download, download_blob};
 use leptos::prelude::*;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast as _, JsValue};
-use web_sys::{Blob, HtmlCanvasElement};
+use web_sys::{Blob, CanvasRenderingContext2d, HtmlCanvasElement};
 
 /// The pane of files.
 #[component]
@@ -68,6 +68,8 @@ pub fn TakePane(lab: Lab) -> impl IntoView {
     let picture = move |id: &'static str| {
         let canvas = document().get_element_by_id(id).and_then(|c| c.dyn_into::<HtmlCanvasElement>().ok());
         let Some(canvas) = canvas else { return };
+        // With the names that are written over the map.
+        let canvas = if id == "map" { with_names(&canvas).unwrap_or(canvas) } else { canvas };
         let file = format!("{}.{id}.png", name());
         let done = Closure::once_into_js(move |blob: Option<Blob>| {
             if let Some(blob) = blob {
@@ -78,9 +80,11 @@ pub fn TakePane(lab: Lab) -> impl IntoView {
         said.set(format!("The {id} is saved as PNG."));
     };
     let drawing = move |_| {
-        if let Some(svg) = lab.svg.get_value() {
-            download(&format!("{}.map.svg", name()), &svg(), "image/svg+xml");
-            said.set("The map is saved as SVG.".to_owned());
+        if let Some(make) = lab.svg.get_value() {
+            make(Box::new(move |svg| {
+                download(&format!("{}.map.svg", name()), &svg, "image/svg+xml");
+                said.set("The map is saved as SVG.".to_owned());
+            }));
         }
     };
     view! {
@@ -144,4 +148,17 @@ pub fn TakePane(lab: Lab) -> impl IntoView {
         </ul>
         <p role="status" class="small">{move || said.get()}</p>
     }
+}
+
+/// The map and the names over it as one picture.
+fn with_names(map: &HtmlCanvasElement) -> Option<HtmlCanvasElement> {
+    let names: HtmlCanvasElement = document().get_element_by_id("band-names")?.dyn_into().ok()?;
+    let both: HtmlCanvasElement = document().create_element("canvas").ok()?.dyn_into().ok()?;
+    both.set_width(map.width());
+    both.set_height(map.height());
+    let context: CanvasRenderingContext2d = both.get_context("2d").ok()??.dyn_into().ok()?;
+    for layer in [map, &names] {
+        context.draw_image_with_html_canvas_element(layer, 0.0, 0.0).ok()?;
+    }
+    Some(both)
 }

@@ -1,67 +1,108 @@
 //! What would change it: edits of the reader's own module, each run again, and what would help most.
 
 use super::panes::InWords;
-use super::state::{Advised, Lab};
-use crate::talk::{Answer, Ask, Edit, RoomLine, Source, Tried, Words};
+use super::state::Lab;
+use crate::talk::{self, Advised, Answer, Ask, ChangeLine, Donations, Edit, RoomLine, Source, Words};
 use assigner::words::{both, difference, grouped};
 use leptos::prelude::*;
 use std::sync::Arc;
 
 const ALIGNMENTS: [u64; 8] = [1, 16, 64, 128, 256, 512, 1024, 4096];
 
+/// Changes that are told one by one; of more only what they come to, with the rest folded.
+const FEW: usize = 6;
+
+/// What is tried, in short; all of it is folded below.
+#[component]
+pub fn Tried(tried: Arc<talk::Tried>) -> impl IntoView {
+    let first = tried.short.iter().take(FEW).cloned().collect::<Vec<_>>().join("; ");
+    let is_all = tried.short.len() == tried.edits.len() && tried.short.len() <= FEW;
+    let more = tried.short.len().saturating_sub(FEW);
+    let first = if more > 0 { format!("{first}; {} more", grouped(more as u64)) } else { first };
+    view! {
+        <p>
+            <b>"Tried: "</b>
+            {first}
+            "."
+        </p>
+        {(!is_all)
+            .then(|| {
+                view! {
+                    <details class="all-edits">
+                        <summary>{format!("All {} changes", grouped(tried.edits.len() as u64))}</summary>
+                        <ul>{tried.edits.iter().map(|e| view! { <li>{e.clone()}</li> }).collect_view()}</ul>
+                    </details>
+                }
+            })}
+    }
+}
+
 /// What a trial came to.
 #[component]
-fn Outcome(lab: Lab, tried: Arc<Tried>) -> impl IntoView {
+fn Outcome(lab: Lab, tried: Arc<talk::Tried>) -> impl IntoView {
     let row = |what: &'static str, (a, b): (u64, u64)| {
         view! {
-            <tr>
-                <th scope="row">{what}</th>
-                <td class="number">{both(a)}</td>
-                <td class="number">{both(b)}</td>
-                <td class="number delta-cell" class:less=b < a class:more=a < b>
+            <tr role="row">
+                <th scope="row" role="rowheader">{what}</th>
+                <td class="number" role="cell" data-label="As it is">{both(a)}</td>
+                <td class="number" role="cell" data-label="Tried">{both(b)}</td>
+                <td class="number delta-cell" role="cell" data-label="Difference" class:less=b < a class:more=a < b>
                     {difference(a, b)}
                 </td>
             </tr>
         }
     };
+    let edits = tried
+        .edits
+        .iter()
+        .enumerate()
+        .map(|(i, e)| {
+            view! {
+                <li>
+                    {e.clone()}
+                    " "
+                    <button
+                        type="button"
+                        class="back"
+                        aria-label=format!("Take back: {e}")
+                        on:click=move |_| lab.take_back(i)
+                    >
+                        "Take back"
+                    </button>
+                </li>
+            }
+        })
+        .collect_view();
+    let edits = view! { <ul class="edits">{edits}</ul> };
     view! {
-        <ul class="edits">
-            {tried
-                .edits
-                .iter()
-                .enumerate()
-                .map(|(i, e)| {
-                    view! {
-                        <li>
-                            {e.clone()}
-                            " "
-                            <button
-                                type="button"
-                                class="back"
-                                aria-label=format!("Take back: {e}")
-                                on:click=move |_| lab.take_back(i)
-                            >
-                                "Take back"
-                            </button>
-                        </li>
-                    }
-                })
-                .collect_view()}
-        </ul>
+        {if tried.edits.len() <= FEW {
+            edits.into_any()
+        } else {
+            view! {
+                <ul class="edits">
+                    {tried.short.iter().take(FEW).map(|e| view! { <li>{e.clone()}</li> }).collect_view()}
+                </ul>
+                <details class="all-edits">
+                    <summary>{format!("All {} changes, to be taken back one by one", grouped(tried.edits.len() as u64))}</summary>
+                    {edits}
+                </details>
+            }
+                .into_any()
+        }}
         <p id="sound" class:problem=tried.is_unsound>
             {tried.sound.clone()}
         </p>
         <div class="scroll" tabindex="0" role="region" aria-label="What it came to">
-            <table id="tried">
-                <thead>
-                    <tr>
-                        <th scope="col">"Bytes"</th>
-                        <th scope="col">"As it is"</th>
-                        <th scope="col">"Tried"</th>
-                        <th scope="col">"Difference"</th>
+            <table id="tried" class="cards" role="table">
+                <thead role="rowgroup">
+                    <tr role="row">
+                        <th scope="col" role="columnheader">"Bytes"</th>
+                        <th scope="col" role="columnheader">"As it is"</th>
+                        <th scope="col" role="columnheader">"Tried"</th>
+                        <th scope="col" role="columnheader">"Difference"</th>
                     </tr>
                 </thead>
-                <tbody>
+                <tbody role="rowgroup">
                     {row("All allocations", tried.total)} {row("Temporaries", tried.temp)}
                     {row("Most temporaries in use at once", tried.peak)}
                 </tbody>
@@ -74,12 +115,6 @@ fn Outcome(lab: Lab, tried: Arc<Tried>) -> impl IntoView {
 /// The pane.
 #[component]
 pub fn TryPane(lab: Lab) -> impl IntoView {
-    let donations = RwSignal::new(Vec::<(String, Edit)>::new());
-    lab.link.ask(Ask::Donations, move |answer| {
-        if let Answer::Choices(choices) = answer {
-            donations.set(choices);
-        }
-    });
     let start = RwSignal::new(0u32);
     let last = RwSignal::new(0u32);
     Effect::new(move |_| {
@@ -102,7 +137,6 @@ pub fn TryPane(lab: Lab) -> impl IntoView {
             </span>
         }
     };
-    let chosen_donation = RwSignal::new(0usize);
     view! {
         <div class="actions" role="group" aria-label="Changes">
             <button type="button" id="undo" disabled=move || !lab.can_undo() on:click=move |_| lab.step_trial(-1)>
@@ -179,43 +213,7 @@ pub fn TryPane(lab: Lab) -> impl IntoView {
                 "Run copy insertion"
             </button>
         </div>
-        <h3>"Donation"</h3>
-        {move || {
-            let choices = donations.get();
-            if choices.is_empty() {
-                return view! { <p class="quiet small">"No argument is donated, and none fits an output that is free."</p> }
-                    .into_any();
-            }
-            view! {
-                <form
-                    class="filters"
-                    aria-label="Donation"
-                    on:submit=move |e| {
-                        e.prevent_default();
-                        let at = chosen_donation.get_untracked();
-                        if let Some((_, edit)) = donations.with_untracked(|d| d.get(at).cloned()) {
-                            lab.try_edit(edit);
-                        }
-                    }
-                >
-                    <label class="hidden" for="donation">
-                        "Which donation"
-                    </label>
-                    <select
-                        id="donation"
-                        on:change=move |e| chosen_donation.set(event_target_value(&e).parse().unwrap_or(0))
-                    >
-                        {choices
-                            .into_iter()
-                            .enumerate()
-                            .map(|(i, (words, _))| view! { <option value=i.to_string()>{words}</option> })
-                            .collect_view()}
-                    </select>
-                    <button type="submit">"Try it"</button>
-                </form>
-            }
-                .into_any()
-        }}
+        <Donation lab />
         <h3>"Alignment and packer"</h3>
         <div class="filters">
             <span class="field">
@@ -280,6 +278,149 @@ pub fn TryPane(lab: Lab) -> impl IntoView {
     }
 }
 
+/// Donations: all of them, or one of a list that can be searched.
+#[component]
+fn Donation(lab: Lab) -> impl IntoView {
+    /// So many are offered without a search.
+    const LISTED: usize = 8;
+    let found = RwSignal::new(Donations::default());
+    let wanted = RwSignal::new(String::new());
+    lab.link.ask(Ask::Donations, move |answer| {
+        if let Answer::Donations(answer) = answer {
+            _ = found.try_set(answer);
+        }
+    });
+    // Numbered through, those that can be made first.
+    let chosen = RwSignal::new(0usize);
+    let fits = move |words: &str| {
+        wanted.with(|w| w.split_whitespace().all(|part| words.to_lowercase().contains(&part.to_lowercase())))
+    };
+    let shown = Memo::new(move |_| {
+        found.with(|d| {
+            let all = d.free.iter().chain(&d.taken).enumerate().filter(|(_, (words, _))| fits(words));
+            all.map(|(i, (words, _))| (i, words.clone())).collect::<Vec<_>>()
+        })
+    });
+    // What is chosen is one of those that are shown.
+    Effect::new(move |_| {
+        shown.with(|s| {
+            if !s.iter().any(|(i, _)| *i == chosen.get_untracked()) {
+                chosen.set(s.first().map_or(0, |s| s.0));
+            }
+        });
+    });
+    let try_it = move |e: leptos::ev::SubmitEvent| {
+        e.prevent_default();
+        let at = chosen.get_untracked();
+        let edit = found.with_untracked(|d| d.free.iter().chain(&d.taken).nth(at).map(|c| c.1.clone()));
+        if let Some(edit) = edit {
+            lab.try_edit(edit);
+        }
+    };
+    let group = move |free: bool| {
+        let first_taken = found.with(|d| d.free.len());
+        let options: Vec<_> = shown.get().into_iter().filter(|(i, _)| (*i < first_taken) == free).collect();
+        let count = grouped(options.len() as u64);
+        let label = if free { format!("Can be donated ({count})") } else { format!("Donated now ({count})") };
+        (!options.is_empty()).then(|| {
+            view! {
+                <optgroup label=label>
+                    {options
+                        .into_iter()
+                        .map(|(i, words)| {
+                            view! {
+                                <option value=i.to_string() selected=move || chosen.get() == i>
+                                    {words}
+                                </option>
+                            }
+                        })
+                        .collect_view()}
+                </optgroup>
+            }
+        })
+    };
+    let count = move || found.with(|d| d.free.len() + d.taken.len());
+    view! {
+        <h3>"Donation"</h3>
+        {move || {
+            if count() == 0 {
+                return view! { <p class="quiet small">"No argument is donated, and none fits an output that is free."</p> }
+                    .into_any();
+            }
+            let all = found.with(|d| d.all.clone());
+            let taken = found.with(|d| d.taken.iter().map(|t| t.1.clone()).collect::<Vec<_>>());
+            let is_long = count() > LISTED;
+            let size = count().clamp(2, LISTED) + 2;
+            view! {
+                <div class="actions" role="group" aria-label="Donate all or none">
+                    {all
+                        .map(|(words, edits)| {
+                            view! {
+                                <button type="button" id="donate-all" on:click=move |_| lab.try_edits(edits.clone())>
+                                    {words}
+                                </button>
+                            }
+                        })}
+                    {(taken.len() > 1)
+                        .then(|| {
+                            view! {
+                                <button type="button" id="donate-none" on:click=move |_| lab.try_edits(taken.clone())>
+                                    {format!("Donate none of the {} that are", grouped(taken.len() as u64))}
+                                </button>
+                            }
+                        })}
+                </div>
+                <form class="donation" aria-label="Donation" on:submit=try_it>
+                    {is_long
+                        .then(|| {
+                            view! {
+                                <span class="field">
+                                    <label for="donation-filter">"Only those with"</label>
+                                    <input
+                                        id="donation-filter"
+                                        type="search"
+                                        spellcheck="false"
+                                        placeholder="argument 3"
+                                        on:input=move |e| wanted.set(event_target_value(&e))
+                                    />
+                                    <span class="small quiet" role="status">
+                                        {move || {
+                                            format!(
+                                                "{} of {}",
+                                                grouped(shown.with(Vec::len) as u64),
+                                                grouped(count() as u64),
+                                            )
+                                        }}
+                                    </span>
+                                </span>
+                            }
+                        })}
+                    <label class="hidden" for="donation">
+                        "Which donation"
+                    </label>
+                    <select
+                        id="donation"
+                        size=size.to_string()
+                        on:change=move |e| chosen.set(event_target_value(&e).parse().unwrap_or(0))
+                    >
+                        {move || group(true)}
+                        {move || group(false)}
+                    </select>
+                    {move || {
+                        let more = found.with(|d| d.more);
+                        (more > 0)
+                            .then(|| view! { <p class="small quiet">{format!("{} more are not listed.", grouped(u64::from(more)))}</p> })
+                    }}
+                    <button type="submit" disabled=move || shown.with(Vec::is_empty)>
+                        "Try it"
+                    </button>
+                </form>
+            }
+                .into_any()
+        }}
+    }
+}
+
 /// The changes that would help most, each to be tried.
 #[component]
 pub fn Changes(lab: Lab, advice: Arc<Advised>, most: usize, id: &'static str) -> impl IntoView {
@@ -291,24 +432,50 @@ pub fn Changes(lab: Lab, advice: Arc<Advised>, most: usize, id: &'static str) ->
         .iter()
         .take(most)
         .cloned()
-        .map(|(words, saves, edits)| {
+        .map(|change| {
+            let ChangeLine { what, saves, temp, edits } = change;
+            let temps = (temp.1 < temp.0)
+                .then(|| format!("Temporaries take {} instead of {}.", both(temp.1), both(temp.0)));
+            let wanted = edits.clone();
+            let is_tried = Memo::new(move |_| {
+                let now = lab.trial().edits;
+                wanted.iter().all(|e| now.contains(e))
+            });
             view! {
                 <li>
                     <b>{format!("saves {}", both(saves))}</b>
                     ": "
-                    {words}
-                    " "
-                    <button type="button" class="back" on:click=move |_| lab.try_edits(edits.clone())>
-                        "Try it"
+                    {what}
+                    ". "
+                    {temps.map(|t| view! { <span class="quiet">{t}</span> " " })}
+                    <button
+                        type="button"
+                        class="back"
+                        disabled=move || is_tried.get()
+                        on:click=move |_| lab.try_edits(edits.clone())
+                    >
+                        {move || if is_tried.get() { "Is tried" } else { "Try it" }}
                     </button>
                 </li>
             }
         })
         .collect_view();
+    let is_before = move || lab.tried.with(|t| matches!(t, Some(Ok(_))));
     view! {
+        {move || {
+            is_before()
+                .then(|| {
+                    view! {
+                        <p class="small before-tried">
+                            "Of the program as it was, without what is tried now; what two changes save together may be less than the sum."
+                        </p>
+                    }
+                })
+        }}
         <ol class="advice" id=id>
             {changes}
         </ol>
+        {advice.cautions.iter().map(|c| view! { <p class="small quiet caution">{c.clone()}</p> }).collect_view()}
     }
     .into_any()
 }

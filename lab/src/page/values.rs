@@ -516,6 +516,7 @@ fn Line(lab: Lab, line: RowLine, whole: u64) -> impl IntoView {
         .filter(|t| !t.is_empty())
         .collect::<Vec<_>>()
         .join(" · ");
+    let (places, more_places) = (line.places.clone(), line.more_places);
     let padding = match line.logical {
         Some(l) if l != line.bytes => {
             format!("{} (× {:.2})", bytes(l), line.bytes as f64 / l.max(1) as f64)
@@ -547,7 +548,29 @@ fn Line(lab: Lab, line: RowLine, whole: u64) -> impl IntoView {
                 {line.place.map_or_else(|| "—".to_owned(), |(a, o)| format!("{a}, {}", grouped(o)))}
             </td>
             <td>{line.kind.map_or("several", Kind::name)}</td>
-            <td class="small">{origin}</td>
+            <td class="small">
+                {origin}
+                {(!places.is_empty())
+                    .then(|| {
+                        view! {
+                            <details class="places">
+                                <summary>
+                                    {format!("{} places", grouped(places.len() as u64 + u64::from(more_places)))}
+                                </summary>
+                                <ul>
+                                    {places
+                                        .into_iter()
+                                        .map(|(place, count)| {
+                                            view! { <li>{format!("{} × ", grouped(u64::from(count)))} {place}</li> }
+                                        })
+                                        .collect_view()}
+                                    {(more_places > 0)
+                                        .then(|| view! { <li>{format!("and {} more", grouped(u64::from(more_places)))}</li> })}
+                                </ul>
+                            </details>
+                        }
+                    })}
+            </td>
         </tr>
     }
 }

@@ -1,10 +1,12 @@
 //! The answer, before anything else: how much is needed, what makes the peak, and what would change it.
 
+use super::opening::Message;
 use super::state::{Lab, Tab, When};
 use super::trying::Changes;
 use crate::talk::{Chosen, Face, Group, Kind, Maker, Notable, Source, SourceLine};
 use assigner::words::{binary, both, bytes, grouped};
 use leptos::prelude::*;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Notes that are told at once; the rest is folded.
@@ -126,6 +128,8 @@ fn Cards(lab: Lab, chosen: Arc<Chosen>, line: Arc<SourceLine>, face: Arc<Face>) 
                     </span>
                 </p>
                 {too_much.map(|words| view! { <p class="too-many">{words}</p> })}
+                {face.packing.clone().map(|words| view! { <p class="small" id="packing">{words}</p> })}
+                <Failed lab module=chosen.line.module />
                 <div class="stack" aria-hidden="true">
                     {stack}
                 </div>
@@ -244,6 +248,20 @@ fn Cards(lab: Lab, chosen: Arc<Chosen>, line: Arc<SourceLine>, face: Arc<Face>) 
         </div>
     }
     .into_any()
+}
+
+/// What the errors say by which a module was found not to fit.
+#[component]
+fn Failed(lab: Lab, module: u32) -> impl IntoView {
+    let errors = lab.opened.with_untracked(|o| {
+        let all = o.iter().flat_map(|o| &o.errors);
+        all.filter(|e| e.modules.contains(&module)).cloned().collect::<Vec<_>>()
+    });
+    let cautions: BTreeSet<String> = errors.iter().filter_map(|e| e.caution.clone()).collect();
+    view! {
+        {cautions.into_iter().map(|c| view! { <p class="small">{c}</p> }).collect_view()}
+        {errors.into_iter().map(|error| view! { <Message error open=false /> }).collect_view()}
+    }
 }
 
 /// One group of values at the peak: a bar of its share, and the largest of them to be selected.

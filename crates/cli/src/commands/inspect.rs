@@ -406,8 +406,8 @@ fn oom_words(oom: &OutOfMemory, listed: &[Listed<'_>]) -> String {
             }
         }
     }
-    if oom.form == opening::Form::TpuShort {
-        out += "  What the text calls HLO temporaries is everything: arguments and results are in it.\n";
+    if let Some(caution) = oom.caution() {
+        _ = writeln!(out, "  {caution}");
     }
     for (name, size) in &oom.totals {
         _ = writeln!(out, "  {}: {}", shown(name), size_words(*size));
@@ -453,23 +453,8 @@ fn oom_words(oom: &OutOfMemory, listed: &[Listed<'_>]) -> String {
             };
             _ = writeln!(out, "    {}: {}{donated}", o.role.name(), both(o.bytes));
         }
-        let live: u64 = peak.spaces.iter().filter(|s| s.color == 0).map(|s| s.live).sum();
-        let fixed: u64 = peak
-            .owners
-            .iter()
-            .filter(|o| !matches!(o.role, Role::Temp | Role::ThreadLocal))
-            .map(|o| o.bytes)
-            .sum();
-        if let Some(limit) = oom.limit {
-            let least = fixed.saturating_add(live);
-            let verdict =
-                if least > limit.bytes { "No packing can fit" } else { "A better packing might fit" };
-            _ = writeln!(
-                out,
-                "    {verdict}: {} of temporaries are alive at one step, with the rest {}.",
-                both(live),
-                both(least)
-            );
+        if let Some(words) = oom.limit.and_then(|limit| questions::packing_words(peak, limit.bytes)) {
+            _ = writeln!(out, "    {words}");
         }
     }
     out
