@@ -100,7 +100,7 @@ fn copies(study: &Study) -> Told {
     }
     let mut table = head(&["Copy", "Kind", "Of", "Bytes", "Runs", "Why", "What would remove it"]);
     for c in all.iter().take(MOST) {
-        let cause = causes.iter().find(|k| k.copy == c.instruction);
+        let cause = causes.iter().find(|k| (k.copy, k.part) == (c.instruction, c.part));
         let of = match c.argument {
             Some(n) => format!("{} (argument {n})", name(study, c.of)),
             None => name(study, c.of),

@@ -65,7 +65,7 @@ mod story;
 mod suggest;
 pub mod words;
 
-pub use retrace::{Retraced, needless, retrace, retrace_without};
+pub use retrace::{Retraced, before_memory_spaces, needless, retrace, retrace_without};
 pub use story::{
     Attempt, AttemptOutcome, Clash, CopyStory, Fate, Late, LateRead, Place, Refusal, Rule, Until,
 };

@@ -90,6 +90,60 @@ pub fn retrace_without(
     Some((retraced, found))
 }
 
+/// The module as it was before arrays were put into other memory spaces than the main one: without those in its layouts, and without
+/// the transfers between them. `None` if all is in the main one, or in the host's.
+#[must_use]
+pub fn before_memory_spaces(module: &Module) -> Option<Module> {
+    let spaces = |i: InstructionId| {
+        let places = module.shapes.subshapes(module.instruction(i).shape);
+        places.iter().map(|p| module.shapes.memory_space(p.shape)).collect::<Vec<_>>()
+    };
+    let is_fast = |space: &u32| ![0, HOST].contains(space);
+    let mut fast: Vec<u32> = module.instruction_ids().flat_map(spaces).filter(is_fast).collect();
+    fast.sort_unstable();
+    fast.dedup();
+    if fast.is_empty() {
+        return None;
+    }
+    // What a transfer from or into fast memory brings: what it began with.
+    let starts = |i: InstructionId| {
+        let is_start = module.instruction(i).opcode == Opcode::CopyStart;
+        // The third part is a flag, which lies elsewhere in any case.
+        let is_crossing = spaces(i).get(1..3).is_some_and(|s| s[0] != s[1] && !s.contains(&HOST));
+        (is_start && is_crossing).then(|| module.operands(i).first().copied()).flatten()
+    };
+    let brings = |i: InstructionId| {
+        let is_done = module.instruction(i).opcode == Opcode::CopyDone;
+        is_done.then(|| starts(*module.operands(i).first()?)).flatten()
+    };
+    let source = |i: InstructionId| std::iter::successors(Some(i), |i| brings(*i)).last().unwrap_or(i);
+    let is_gone = |i: InstructionId| starts(i).is_some() || brings(i).is_some();
+    let mut bare = module.clone();
+    for c in module.computation_ids() {
+        for &id in module.computation(c).instructions.iter().filter(|i| !is_gone(**i)) {
+            let operands: Vec<_> = module.operands(id).iter().map(|o| source(*o)).collect();
+            bare.set_operands(id, &operands);
+            let before: Vec<_> =
+                module.control_predecessors(id).iter().copied().filter(|b| !is_gone(*b)).collect();
+            if before.len() != module.control_predecessors(id).len() {
+                bare.set_control_predecessors(id, &before);
+            }
+        }
+        let bare = &mut bare.computations[c.index()];
+        bare.instructions.retain(|i| !is_gone(*i));
+        bare.root = source(module.root(c));
+    }
+    bare.name_control_predecessors();
+    let mut text = hlo::print(&bare);
+    for space in fast {
+        text = text.replace(&format!(":S({space})}}"), "}").replace(&format!(")S({space})}}"), ")}");
+    }
+    hlo::read_owned(text).complete().ok()
+}
+
+/// The memory space of the host.
+const HOST: u32 = 5;
+
 /// The run without some copies, which they are, and which of the copies made is the same as which of them.
 type Without = (Retraced, Vec<InstructionId>, Vec<(InstructionId, usize)>);
 

@@ -105,8 +105,17 @@ fn shared_by_mistake(draft: &Draft, facts: &Facts, wanted: &mut Wanted) {
                 let Some(&operand) = draft.module.operands(u.user).get(u.operand as usize) else { continue };
                 let from = Position { instruction: operand, sub: u.sub };
                 let to = Position { instruction: u.user, sub: *sub };
-                if can_share(&draft.module, facts, from, to).is_err() {
-                    want(operand, u.sub, Rule::NotInPlace { at: u.user, operand: u.operand });
+                if let Err(why) = can_share(&draft.module, facts, from, to) {
+                    let shape = |p: Position| {
+                        draft.module.shapes.subshapes(draft.shape(p.instruction))[p.sub as usize].shape
+                    };
+                    let pairs = facts.in_place.of(u.user);
+                    let writes_over = pairs
+                        .iter()
+                        .any(|p| (p.output_sub, p.operand, p.operand_sub) == (*sub, u.operand, u.sub));
+                    let shapes = [shape(from), shape(to)];
+                    let rule = Rule::NotInPlace { at: u.user, operand: u.operand, why, shapes, writes_over };
+                    want(operand, u.sub, rule);
                 }
             }
         }

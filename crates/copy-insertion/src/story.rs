@@ -1,6 +1,7 @@
 //! What became of each copy, and why: the evidence, as data.
 
-use hlo::{InstructionId, Module, ShapeIndex};
+use analysis::sharing::Clause;
+use hlo::{InstructionId, Module, ShapeId, ShapeIndex};
 
 /// A place in an instruction's result.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,6 +107,12 @@ pub enum Rule {
         at: InstructionId,
         /// Which of its operands.
         operand: u32,
+        /// The clause that says that it cannot.
+        why: Clause,
+        /// The shapes of the operand and of the result that would share.
+        shapes: [ShapeId; 2],
+        /// Does the reader write over this operand all the same, as through a bitcast?
+        writes_over: bool,
     },
     /// A computation's result that can be one of several buffers (11.5, 2).
     SeveralBuffers {

@@ -173,7 +173,7 @@ fn key(history: &Module, story: &CopyStory) -> String {
             return format!("in-place-operand {} {operand} {index}", name(*at));
         }
         Rule::DonatedOutput { index, .. } => return format!("donated-output {index}"),
-        Rule::NotInPlace { at, operand } => format!("{} {operand}", name(*at)),
+        Rule::NotInPlace { at, operand, .. } => format!("{} {operand}", name(*at)),
         _ => String::new(),
     };
     format!("{} {} {detail}", story.rule.name(), story.of.label(history))

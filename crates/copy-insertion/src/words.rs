@@ -2,6 +2,7 @@
 
 use crate::story::{AttemptOutcome, Clash, CopyStory, Fate, Late, LateRead, Refusal, Rule, Until};
 use crate::suggest::{Change, Suggestion};
+use analysis::sharing::Clause;
 use hlo::{InstructionId, Module};
 use std::fmt::Write as _;
 
@@ -53,7 +54,20 @@ pub fn rule(history: &Module, rule: &Rule) -> String {
                 read_only(history, value.instruction)
             )
         }
-        Rule::NotInPlace { at, operand } => {
+        Rule::NotInPlace { at, operand, why: Clause::ShapesDiffer, shapes: [from, to], writes_over } => {
+            let (from, to) = (history.shapes.short(*from), history.shapes.short(*to));
+            let at = name(at);
+            if *writes_over {
+                format!(
+                    "{at} writes over its operand {operand}, and XLA wants operand and result to be of one shape for that; they are {from} and {to}, and no copy would be needed if they were the same"
+                )
+            } else {
+                format!(
+                    "{at} would write where its operand {operand} stands, and they are of two shapes: {from} and {to}"
+                )
+            }
+        }
+        Rule::NotInPlace { at, operand, .. } => {
             format!("{} would write where its operand {operand} stands, and cannot work in place", name(at))
         }
         Rule::SeveralBuffers { index } => format!("result {index} could stand in one of several buffers"),

@@ -4,11 +4,10 @@ use crate::asked::{collectives_of, wishes, wishes_words};
 use crate::hold::{hold, value_at};
 use crate::loops::trip_count;
 use crate::study::{Program, Study, space_name};
-use analysis::Backend;
 use assigner::words::{both, list};
 use copy_insertion::{
-    Clash, CopyStory, Fate, Late, Options, Outcome, Refusal, RegionAnalysis, Retraced, Rule, Until, needless,
-    retrace, retrace_without, suggest_within, words,
+    Clash, CopyStory, Fate, Late, Options, Outcome, Refusal, RegionAnalysis, Retraced, Rule, Until,
+    before_memory_spaces, guess_orders, retrace, retrace_without, suggest_within, words,
 };
 use hlo::{InstructionId, Module, Opcode, Shape, ShapeId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,6 +17,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub struct Copy {
     /// The instruction: a copy, a transfer, or a fusion that copies.
     pub instruction: InstructionId,
+    /// The part of its result that is the copy: a number among the places in its shape.
+    pub part: u32,
     /// What it copies, through bitcasts and parts of tuples.
     pub of: InstructionId,
     /// The entry parameter that it copies, if it is one.
@@ -51,7 +52,7 @@ pub enum CopyKind {
     Widening,
     /// The same data with narrower elements: a conversion of an argument.
     Narrowing,
-    /// From one memory space into another.
+    /// The same data laid out as it was, from one memory space into another. What changes the layout on the way is the other thing.
     Transfer,
 }
 
@@ -83,21 +84,20 @@ pub fn copies(study: &Study) -> Vec<Copy> {
             continue;
         }
         for id in &module.computation(c).instructions {
-            for Copied { part, operand, kind } in copied(module, *id) {
-                let shape = module.instruction(*id).shape;
-                let shape = module.shapes.subshapes(shape).get(part as usize).map_or(shape, |s| s.shape);
+            for Copied { part, operand, kind, to, .. } in copied(module, *id) {
                 let of = trace(module, operand);
                 let argument = argument(module, of);
                 if matches!(kind, CopyKind::Widening | CopyKind::Narrowing) && argument.is_none() {
                     continue;
                 }
-                let bytes = facts.target.bytes(&module.shapes, shape);
+                let bytes = facts.target.bytes(&module.shapes, to);
                 let row = value_at(program, *id, part).and_then(|v| study.row_of(v));
                 let place = |row: usize| (study.rows[row].slab, study.rows[row].offset);
                 let source_row = value_at(program, operand, 0).and_then(|v| study.row_of(v));
                 let in_place = row.zip(source_row).is_some_and(|(a, b)| place(a) == place(b));
                 out.push(Copy {
                     instruction: *id,
+                    part,
                     of,
                     argument,
                     kind,
@@ -111,11 +111,24 @@ pub fn copies(study: &Study) -> Vec<Copy> {
             }
         }
     }
-    out.sort_by_key(|c| (std::cmp::Reverse(c.written()), c.instruction));
+    out.sort_by_key(|c| (std::cmp::Reverse(c.written()), c.instruction, c.part));
     out
 }
 
 impl Copy {
+    /// The name of the instruction, with the place in its result if that has several: `fusion{1}`.
+    #[must_use]
+    pub fn label(&self, module: &Module) -> String {
+        let name = module.name_of(self.instruction);
+        let places = module.shapes.subshapes(module.instruction(self.instruction).shape);
+        match places.get(self.part as usize) {
+            Some(place) if module.instruction(self.instruction).opcode == Opcode::Fusion && self.part > 0 => {
+                format!("{name}{}", place.index)
+            }
+            _ => name.to_owned(),
+        }
+    }
+
     /// Bytes it writes in one run of the program, a loop whose count is not known taken once; none if it is in place.
     #[must_use]
     pub fn written(&self) -> u64 {
@@ -204,37 +217,76 @@ pub(crate) fn argument_copied(module: &Module, id: InstructionId, part: u32) -> 
 }
 
 /// A part of a result that is nothing but a copy.
-struct Copied {
-    part: u32,
-    operand: InstructionId,
-    kind: CopyKind,
+pub(crate) struct Copied {
+    /// The part: a number among the places in the instruction's shape.
+    pub part: u32,
+    /// The instruction's operand that is copied.
+    pub operand: InstructionId,
+    /// What kind of copy.
+    pub kind: CopyKind,
+    /// The shape of what is copied: that of the operand, or of the piece of it that goes.
+    pub from: ShapeId,
+    /// The shape in which it is written; of a piece that is put into an array, that of the piece.
+    pub to: ShapeId,
+    /// The memory spaces from which and into which it goes.
+    pub spaces: (u32, u32),
+    /// By dimension of the copy: which of the operand's it is. `None` where dimensions were split or joined.
+    turned: Option<Vec<u32>>,
 }
 
 /// The parts of an instruction's result that are copies.
-fn copied(module: &Module, id: InstructionId) -> Vec<Copied> {
+pub(crate) fn copied(module: &Module, id: InstructionId) -> Vec<Copied> {
     let shape = module.instruction(id).shape;
+    let shape_of = |i: InstructionId| module.instruction(i).shape;
+    let spaces = |from, to| (module.shapes.memory_space(from), module.shapes.memory_space(to));
     match module.instruction(id).opcode {
         Opcode::Copy | Opcode::Convert | Opcode::Transpose if module.shapes.is_array(shape) => {
-            let Some(operand) = module.operands(id).first().copied() else { return Vec::new() };
-            step(module, id).map(|kind| Copied { part: 0, operand, kind }).into_iter().collect()
+            let Some(&operand) = module.operands(id).first() else { return Vec::new() };
+            let turned = match module.instruction(id).opcode {
+                Opcode::Transpose => dimensions(module, id),
+                _ => Some((0..rank(module, shape)).collect()),
+            };
+            let found = step(module, id);
+            let found = found.map(|kind| Copied {
+                part: 0,
+                operand,
+                kind,
+                from: shape_of(operand),
+                to: shape,
+                turned,
+                spaces: spaces(shape_of(operand), shape),
+            });
+            found.into_iter().collect()
         }
         Opcode::CopyStart => {
             // `(result, source, context)`
             let found = module.operands(id).first().zip(module.shapes.find(shape, &[0]));
-            let found = found.and_then(|(operand, part)| {
-                let result = module.shapes.subshapes(shape).get(part as usize)?.shape;
-                let kind = kind(module, module.instruction(*operand).shape, result)?;
-                Some(Copied { part, operand: *operand, kind })
+            let found = found.and_then(|(&operand, part)| {
+                let (from, to) =
+                    (shape_of(operand), module.shapes.subshapes(shape).get(part as usize)?.shape);
+                let turned = Some((0..rank(module, to)).collect());
+                Some(Copied {
+                    part,
+                    operand,
+                    kind: kind(module, from, to)?,
+                    from,
+                    to,
+                    turned,
+                    spaces: spaces(from, to),
+                })
             });
             found.into_iter().collect()
         }
+        Opcode::AsyncStart => piece_moved(module, id).into_iter().collect(),
         Opcode::Fusion => {
             let Some(body) = module.called(id).first() else { return Vec::new() };
             let root = module.root(*body);
             let whole = |at: InstructionId, part: u32| {
-                let (inner, kind) = made_of(module, at)?;
+                let (inner, kind, turned) = made_of(module, at)?;
                 let operand = *module.operands(id).get(module.parameter_number(inner)? as usize)?;
-                Some(Copied { part, operand, kind })
+                let to = module.shapes.subshapes(shape).get(part as usize)?.shape;
+                let from = shape_of(inner);
+                Some(Copied { part, operand, kind, from, to, turned, spaces: spaces(from, to) })
             };
             if module.instruction(root).opcode != Opcode::Tuple {
                 return whole(root, 0).into_iter().collect();
@@ -246,6 +298,51 @@ fn copied(module: &Module, id: InstructionId) -> Vec<Copied> {
     }
 }
 
+/// A piece of an array that goes from one memory space into another beside other work: a slice that is taken out of an array,
+/// or one that is put into it.
+fn piece_moved(module: &Module, id: InstructionId) -> Option<Copied> {
+    let root = module.root(*module.called(id).first()?);
+    let outer = |inner: InstructionId| {
+        module.operands(id).get(module.parameter_number(trace(module, inner))? as usize).copied()
+    };
+    let [array, rest @ ..] = module.operands(root) else { return None };
+    // `((operands), result, context)`
+    let shape = module.instruction(id).shape;
+    let part = module.shapes.find(shape, &[1])?;
+    let (operand, from, to) = match module.instruction(root).opcode {
+        Opcode::Slice | Opcode::DynamicSlice => {
+            (outer(*array)?, module.instruction(*array).shape, module.instruction(root).shape)
+        }
+        Opcode::DynamicUpdateSlice => {
+            let update = *rest.first()?;
+            (outer(update)?, module.instruction(update).shape, module.instruction(root).shape)
+        }
+        _ => return None,
+    };
+    if module.shapes.memory_space(from) == module.shapes.memory_space(to) {
+        return None;
+    }
+    // Only the piece is written, whatever it is put into.
+    let is_put = module.instruction(root).opcode == Opcode::DynamicUpdateSlice;
+    let spaces = (module.shapes.memory_space(from), module.shapes.memory_space(to));
+    let to = if is_put { from } else { to };
+    Some(Copied { part, operand, kind: CopyKind::Transfer, from, to, spaces, turned: None })
+}
+
+/// Dimensions of an array.
+fn rank(module: &Module, shape: ShapeId) -> u32 {
+    match module.shapes.get(shape) {
+        Shape::Array { dims, .. } => dims.len() as u32,
+        _ => 0,
+    }
+}
+
+/// `dimensions={0,2,1}`
+fn dimensions(module: &Module, id: InstructionId) -> Option<Vec<u32>> {
+    let list = module.attribute(id, "dimensions")?.trim_matches(['{', '}']);
+    list.split(',').filter(|d| !d.trim().is_empty()).map(|d| d.trim().parse().ok()).collect()
+}
+
 /// What kind of copy an instruction alone is; `None` if it moves nothing, or does something else.
 fn step(module: &Module, id: InstructionId) -> Option<CopyKind> {
     let operand = *module.operands(id).first()?;
@@ -253,13 +350,7 @@ fn step(module: &Module, id: InstructionId) -> Option<CopyKind> {
     match module.instruction(id).opcode {
         Opcode::Copy | Opcode::Convert => kind(module, from, to),
         Opcode::Transpose => {
-            let order: Option<Vec<u32>> = module
-                .attribute(id, "dimensions")?
-                .trim_matches(['{', '}'])
-                .split(',')
-                .map(|d| d.trim().parse().ok())
-                .collect();
-            let order = order?;
+            let order = dimensions(module, id)?;
             let (Shape::Array { layout: Some(from), .. }, Shape::Array { layout: Some(to), .. }) =
                 (module.shapes.get(from), module.shapes.get(to))
             else {
@@ -275,21 +366,30 @@ fn step(module: &Module, id: InstructionId) -> Option<CopyKind> {
 }
 
 /// The parameter of a fusion that something inside is a copy of, if it goes through nothing but copies, conversions and
-/// transpositions, and what kind of copy all of them together are.
-fn made_of(module: &Module, at: InstructionId) -> Option<(InstructionId, CopyKind)> {
+/// transpositions; what kind of copy all of them together are; and by dimension, which of the parameter's it is.
+fn made_of(module: &Module, at: InstructionId) -> Option<(InstructionId, CopyKind, Option<Vec<u32>>)> {
     let mut id = at;
     let mut found = None;
+    let mut turned: Option<Vec<u32>> = Some((0..rank(module, module.instruction(at).shape)).collect());
     for _ in 0..64 {
         match module.instruction(id).opcode {
             Opcode::Parameter => {
                 let (from, to) = (module.instruction(id).shape, module.instruction(at).shape);
-                // There and back again is no conversion.
                 let is_converted = matches!(found, Some(CopyKind::Widening | CopyKind::Narrowing));
-                let kind = if is_converted { kind(module, from, to) } else { None };
-                return Some((id, kind.or(found)?));
+                // There and back again is a rounding, and no copy.
+                let kind = if is_converted {
+                    kind(module, from, to)
+                        .filter(|k| matches!(k, CopyKind::Widening | CopyKind::Narrowing))?
+                } else {
+                    found?
+                };
+                return Some((id, kind, turned));
             }
             Opcode::Copy | Opcode::Convert | Opcode::Transpose => {
-                let kind = step(module, id);
+                // A conversion that is no copy, as from an integer to a float, changes the data.
+                if module.instruction(id).opcode == Opcode::Convert && step(module, id).is_none() {
+                    return None;
+                }
                 // A conversion says more than another order, and that more than a plain copy.
                 let weight = |k: CopyKind| match k {
                     CopyKind::Widening | CopyKind::Narrowing => 4,
@@ -298,10 +398,22 @@ fn made_of(module: &Module, at: InstructionId) -> Option<(InstructionId, CopyKin
                     CopyKind::Transfer => 1,
                     CopyKind::Plain => 0,
                 };
-                found = found.into_iter().chain(kind).max_by_key(|k| weight(*k));
+                found = found.into_iter().chain(step(module, id)).max_by_key(|k| weight(*k));
+                if module.instruction(id).opcode == Opcode::Transpose {
+                    let order = dimensions(module, id);
+                    turned = turned.zip(order).and_then(|(all, order)| {
+                        all.iter().map(|d| order.get(*d as usize).copied()).collect()
+                    });
+                }
                 id = *module.operands(id).first()?;
             }
-            Opcode::Bitcast | Opcode::Reshape => id = *module.operands(id).first()?,
+            Opcode::Bitcast | Opcode::Reshape => {
+                let operand = *module.operands(id).first()?;
+                if module.instruction(operand).shape != module.instruction(id).shape {
+                    turned = None;
+                }
+                id = operand;
+            }
             _ => return None,
         }
     }
@@ -348,20 +460,16 @@ fn kind(module: &Module, from: ShapeId, to: ShapeId) -> Option<CopyKind> {
             std::cmp::Ordering::Equal => None,
         };
     }
-    let same = if module.shapes.memory_space(from) == module.shapes.memory_space(to) {
-        CopyKind::Plain
-    } else {
-        CopyKind::Transfer
-    };
-    // Another order of dimensions says more than another place.
-    let (Some(l1), Some(l2)) = (l1, l2) else { return Some(same) };
-    if l1.minor_to_major != l2.minor_to_major || d1 != d2 {
-        Some(CopyKind::Relayout)
+    let (Some(l1), Some(l2)) = (l1, l2) else { return Some(CopyKind::Plain) };
+    Some(if l1.minor_to_major != l2.minor_to_major || d1 != d2 {
+        CopyKind::Relayout
     } else if l1.tiles != l2.tiles {
-        Some(CopyKind::Retile)
+        CopyKind::Retile
+    } else if l1.memory_space != l2.memory_space {
+        CopyKind::Transfer
     } else {
-        Some(same)
-    }
+        CopyKind::Plain
+    })
 }
 
 /// By computation: how often it runs.
@@ -403,6 +511,8 @@ pub(crate) fn runs(program: &Program) -> (Runs, Branches) {
 pub struct Cause {
     /// The copy in the program.
     pub copy: InstructionId,
+    /// Which part of its result: [`Copy::part`].
+    pub part: u32,
     /// The story in words, a line each. For a plain copy that is the rule that asks for it and what would clash without it,
     /// found out by running copy insertion again; for the others, who wants the data otherwise.
     pub words: Vec<String>,
@@ -423,74 +533,136 @@ const MOST_WORK: usize = 1_000_000;
 pub fn causes(study: &Study, copies: &[Copy]) -> (Vec<Cause>, Option<String>) {
     let Some(program) = &study.program else { return (Vec::new(), None) };
     let told = Told { study, program, users: users(&program.module), together: together(study, copies) };
-    let mut out: Vec<Cause> = copies.iter().filter_map(|c| told.by_program(c)).collect();
-    let plain: Vec<InstructionId> = copies
-        .iter()
-        .filter(|c| {
-            c.kind == CopyKind::Plain && program.module.instruction(c.instruction).opcode == Opcode::Copy
-        })
-        .map(|c| c.instruction)
-        .collect();
-    if plain.is_empty() {
-        return (out, None);
-    }
-    match told_by_the_pass(program, &plain) {
-        Ok(by_the_pass) => {
-            for copy in copies.iter().filter(|c| plain.contains(&c.instruction)) {
-                let mut cause = by_the_pass.get(&copy.instruction).cloned().unwrap_or_else(|| Cause {
+    // Copies that stand in another memory space than what they copy were put there after they were made.
+    let is_asked = |c: &&Copy| {
+        matches!(c.kind, CopyKind::Plain | CopyKind::Transfer)
+            && program.module.instruction(c.instruction).opcode == Opcode::Copy
+    };
+    let asked: Vec<&Copy> = copies.iter().filter(is_asked).collect();
+    let plain = asked.iter().any(|c| c.kind == CopyKind::Plain);
+    let (mut by_the_pass, unknown) = match told_by_the_pass(program, &asked) {
+        Ok(found) => (found, None),
+        Err(why) => (FxHashMap::default(), Some(why).filter(|_| plain)),
+    };
+    let mut out = Vec::new();
+    for copy in copies {
+        let found = asked.iter().find(|c| c.instruction == copy.instruction);
+        let found = found.and_then(|c| by_the_pass.remove(&c.instruction));
+        let Some(mut cause) = found else {
+            out.extend(told.by_program(copy).or_else(|| {
+                (unknown.is_none()).then(|| Cause {
                     copy: copy.instruction,
-                    words: vec!["Copy insertion does not ask for it: another pass made it.".to_owned()],
+                    part: 0,
+                    words: std::iter::once(
+                        "Copy insertion does not ask for it: another pass made it.".to_owned(),
+                    )
+                    .chain(copy.in_place.then(|| IN_PLACE.to_owned()))
+                    .chain(told.asked(copy))
+                    .collect(),
                     removes: Vec::new(),
                     saves: Vec::new(),
-                });
-                if copy.in_place {
-                    cause.words.push(IN_PLACE.to_owned());
-                }
-                cause.words.extend(told.asked(copy));
-                out.push(cause);
-            }
-            (out, None)
+                })
+            }));
+            continue;
+        };
+        if copy.kind == CopyKind::Transfer {
+            cause.words.extend(told.goes(copy));
         }
-        Err(why) => (out, Some(why)),
+        if copy.in_place {
+            cause.words.push(IN_PLACE.to_owned());
+        }
+        cause.words.extend(told.asked(copy));
+        out.push(cause);
     }
+    (out, unknown)
 }
 
 const IN_PLACE: &str = "It stands where its source stands, so that nothing is moved and nothing is lost.";
 
-/// The stories of plain copies. The pass is run on the module without its copies, if it then makes the same ones; else on
-/// the module as it is; and what it takes out there it makes again, or not, on the module without those.
-fn told_by_the_pass(
-    program: &Program,
-    plain: &[InstructionId],
-) -> Result<FxHashMap<InstructionId, Cause>, String> {
-    let target = &program.facts.target;
-    let options = Options::of(target);
-    let told = told_by_a_run(program, plain, options)?;
-    if told.len() == plain.len() || target.backend == Backend::Cpu {
-        return Ok(told);
+/// Larger modules are asked in one way only.
+const MOST_TO_COMPARE: usize = 20_000;
+
+/// A run of the pass on a module, and how it was asked.
+struct Asked {
+    run: Retraced,
+    options: Options,
+    /// Copies of the module that the run has no story of; then those that it makes and the module has not.
+    off: (usize, usize),
+}
+
+impl Asked {
+    /// Runs it. `by_name` has the module's copies, by the names of their computations and their own.
+    fn new(
+        base: &Module,
+        facts: &analysis::Facts,
+        orders: &analysis::Orders,
+        options: Options,
+        by_name: &FxHashMap<(&str, &str), &Copy>,
+    ) -> Result<Self, String> {
+        let run = retrace(base, orders, &facts.target, options).map_err(|e| e.describe(base))?;
+        let history = &run.outcome.history;
+        let of = |i: InstructionId| {
+            let home = history.computation_name(history.instruction(i).computation);
+            by_name.get(&(home, history.name_of(i))).copied()
+        };
+        let (mut found, mut more) = (FxHashSet::default(), 0);
+        for story in run.outcome.copies.iter().filter(|s| s.fate == Fate::Stayed) {
+            let own: Vec<&Copy> =
+                std::iter::once(&story.copy).chain(&story.in_place_of).filter_map(|c| of(*c)).collect();
+            more += usize::from(own.is_empty() && story.rule != Rule::Given);
+            // That it had a transfer already accounts for none.
+            let told = own.iter().filter(|c| c.kind == CopyKind::Plain || story.rule != Rule::Given);
+            found.extend(told.map(|c| c.instruction));
+        }
+        Ok(Self { run, options, off: (by_name.len() - found.len(), more) })
     }
-    // How far the other compilers look is known from their copies only: whichever way accounts for more of them is the one.
-    let region_analysis = match options.region_analysis {
+}
+
+/// The stories of copies. The pass is run on the module without its copies, if it then makes the same ones; else on the module as
+/// it is; and what it takes out there it makes again, or not, on the module without those. It is asked with region analysis and
+/// without, and of the module as it was before arrays were put into other memory spaces: what accounts best for the copies tells.
+fn told_by_the_pass(program: &Program, asked: &[&Copy]) -> Result<FxHashMap<InstructionId, Cause>, String> {
+    if asked.is_empty() {
+        return Ok(FxHashMap::default());
+    }
+    let Program { module, facts, .. } = program;
+    let mut by_name: FxHashMap<(&str, &str), &Copy> = FxHashMap::default();
+    for copy in asked {
+        let home = module.computation_name(module.instruction(copy.instruction).computation);
+        by_name.insert((home, module.name_of(copy.instruction)), copy);
+    }
+    let usual = Options::of(&facts.target);
+    let other = match usual.region_analysis {
         RegionAnalysis::Never => RegionAnalysis::Always,
         RegionAnalysis::Always => RegionAnalysis::Never,
     };
-    let other = told_by_a_run(program, plain, Options { region_analysis, ..options });
-    Ok(other.ok().filter(|other| other.len() > told.len()).unwrap_or(told))
-}
-
-fn told_by_a_run(
-    program: &Program,
-    plain: &[InstructionId],
-    options: Options,
-) -> Result<FxHashMap<InstructionId, Cause>, String> {
-    let Program { module, facts, .. } = program;
-    let mut by_name: FxHashMap<(&str, &str), InstructionId> = FxHashMap::default();
-    for id in plain {
-        let home = module.computation_name(module.instruction(*id).computation);
-        by_name.insert((home, module.name_of(*id)), *id);
+    let other = Options { region_analysis: other, ..usual };
+    let is_large = module.instructions.len() > MOST_TO_COMPARE;
+    let before = before_memory_spaces(module).map(|m| (guess_orders(&m, &facts.target), m));
+    let mut best: Result<(Asked, &Module), String> = Err(String::new());
+    let bases = before.iter().map(|(orders, m)| (m, orders)).chain([(module, &facts.orders)]);
+    'all: for (base, orders) in bases {
+        for options in [usual, other] {
+            match (Asked::new(base, facts, orders, options, &by_name), &best) {
+                (Ok(new), Ok((old, _))) if new.off >= old.off => {}
+                (Ok(new), _) => best = Ok((new, base)),
+                (Err(_), Ok(_)) => {}
+                (Err(why), Err(_)) => best = Err(why),
+            }
+            if best.as_ref().is_ok_and(|(b, _)| is_large || b.off == (0, 0)) {
+                break 'all;
+            }
+        }
     }
-    let mut out: FxHashMap<InstructionId, Cause> = FxHashMap::default();
-    let mut tell = |run: &Retraced, only: Option<&[(InstructionId, usize)]>| {
+    let (Asked { run: first, options, .. }, base) = best?;
+    let plain = asked.len();
+    type Found = FxHashMap<InstructionId, Cause>;
+    let mut out = Found::default();
+    let tell = |out: &mut Found, run: &Retraced, only: Option<&[(InstructionId, usize)]>, given: bool| {
+        let of_base = |i: InstructionId| {
+            let home = base.computation_name(base.instruction(i).computation);
+            by_name.get(&(home, base.name_of(i))).copied()
+        };
         let Retraced { module: before, orders, outcome } = run;
         let trials = (MOST_WORK / before.instructions.len().max(1)).min(256);
         let suggestions = suggest_within(before, orders, &facts.target, options, outcome, trials);
@@ -498,9 +670,9 @@ fn told_by_a_run(
             let computation = outcome.history.instruction(i).computation;
             outcome.history.computation_name(computation)
         };
-        let history = in_the_modules_names(module, outcome, only);
+        let history = in_the_modules_names(base, outcome, only);
         for (i, (story, removes)) in outcome.copies.iter().zip(&suggestions).enumerate() {
-            if story.fate != Fate::Stayed {
+            if story.fate != Fate::Stayed || (story.rule == Rule::Given) != given {
                 continue;
             }
             let saves: Vec<u64> = removes.iter().map(|s| s.bytes[0].saturating_sub(s.bytes[1])).collect();
@@ -508,39 +680,46 @@ fn told_by_a_run(
                 .iter()
                 .map(|s| {
                     // Where the numbers differ, passes behind it have fused copies with something else, or taken them away.
-                    if s.copies[0] == plain.len() {
+                    if s.copies[0] == plain {
                         words::suggestion(before, s)
                     } else {
                         words::suggestion_of_the_pass(before, s)
                     }
                 })
                 .collect();
-            let told: Vec<InstructionId> = match only {
-                Some(only) => only.iter().filter(|(_, s)| *s == i).map(|(old, _)| *old).collect(),
+            let told: Vec<&Copy> = match only {
+                Some(only) => {
+                    only.iter().filter(|(_, s)| *s == i).filter_map(|(old, _)| of_base(*old)).collect()
+                }
                 None => std::iter::once(&story.copy)
                     .chain(&story.in_place_of)
                     .filter_map(|c| by_name.get(&(home(*c), outcome.history.name_of(*c))).copied())
                     .collect(),
             };
-            for copy in told {
+            let undeclared = undeclared(&history, story);
+            // That the module had a transfer already is no reason for it.
+            let told = told.iter().filter(|c| !given || c.kind == CopyKind::Plain);
+            for copy in told.map(|c| c.instruction) {
                 let mut words = story_lines(&history, story, module.name_of(copy));
-                words.extend(undeclared(&outcome.history, story));
+                words.extend(undeclared.clone());
                 let (removes, saves) = (removes.clone(), saves.clone());
-                out.entry(copy).or_insert(Cause { copy, words, removes, saves });
+                out.entry(copy).or_insert(Cause { copy, part: 0, words, removes, saves });
             }
         }
     };
-    let first = retrace(module, &facts.orders, &facts.target, options).map_err(|e| e.describe(module))?;
-    tell(&first, None);
-    let open: Vec<InstructionId> = needless(&first.outcome)
-        .into_iter()
-        // Where the pass takes copies out, it was run on the module as it is, so numbers are the same.
-        .filter(|i| plain.contains(i))
-        .collect();
+    tell(&mut out, &first, None, false);
+    // What it takes out, and what it leaves as it found it, it may make itself where it is not there.
+    let home = |i: InstructionId| base.computation_name(base.instruction(i).computation);
+    let copy_of = |i: InstructionId| by_name.get(&(home(i), base.name_of(i))).map(|c| c.instruction);
+    let open: Vec<InstructionId> =
+        base.instruction_ids().filter(|i| copy_of(*i).is_some_and(|c| !out.contains_key(&c))).collect();
     if !open.is_empty()
-        && let Some((second, found)) = retrace_without(module, &facts.target, options, &open)
+        && let Some((second, found)) = retrace_without(base, &facts.target, options, &open)
     {
-        tell(&second, Some(&found));
+        tell(&mut out, &second, Some(&found), false);
+    }
+    if asked.iter().any(|c| c.kind == CopyKind::Plain && !out.contains_key(&c.instruction)) {
+        tell(&mut out, &first, None, true);
     }
     Ok(out)
 }
@@ -571,6 +750,19 @@ fn in_the_modules_names(
         };
         let name = history.add_text(&name);
         history.instructions[story.copy.index()].name = name;
+    }
+    // Elements that the pass took from tuples are named as such.
+    for index in 0..history.instructions.len() {
+        let id = InstructionId(index as u32);
+        if history.instruction(id).opcode != Opcode::GetTupleElement || is_there.contains(history.name_of(id))
+        {
+            continue;
+        }
+        let Some(tuple) = history.operands(id).first() else { continue };
+        let element = history.attribute(id, "index").unwrap_or("?");
+        let name = format!("{}{{{element}}}", history.name_of(*tuple));
+        let name = history.add_text(&name);
+        history.instructions[index].name = name;
     }
     history
 }
@@ -620,16 +812,10 @@ impl Told<'_> {
     /// What the program itself tells of a copy that changes what it copies.
     fn by_program(&self, copy: &Copy) -> Option<Cause> {
         let Program { module, facts, .. } = self.program;
-        let all = copied(module, copy.instruction);
-        let Copied { part, operand, .. } =
-            all.into_iter().find(|c| c.kind == copy.kind && trace(module, c.operand) == copy.of)?;
-        let source = module.instruction(operand).shape;
-        let result = module.instruction(copy.instruction).shape;
-        let result = module.shapes.subshapes(result).get(part as usize)?.shape;
+        let Copied { operand, from: source, to: result, spaces, turned, .. } =
+            copied(module, copy.instruction).into_iter().find(|c| c.part == copy.part)?;
         let name = |i: InstructionId| module.name_of(i).to_owned();
-        let (readers, is_passed_to_the_end) = self.readers(copy.instruction);
-        let is_result = |i: InstructionId| i == module.root(module.entry);
-        let is_given_back = is_passed_to_the_end || readers.iter().any(|r| is_result(*r));
+        let (readers, is_given_back) = self.readers(copy);
         let names: Vec<String> = readers.iter().map(|i| name(*i)).collect();
         let who = match readers.len() {
             0 if is_given_back => "the result is".to_owned(),
@@ -648,22 +834,21 @@ impl Told<'_> {
             )),
             CopyKind::Relayout | CopyKind::Retile => {
                 words.push(format!("{} gives {from}, and {who} {to}.", name(operand)));
-                let (a, b) = (module.shapes.memory_space(source), module.shapes.memory_space(result));
-                if a != b {
-                    words.push(format!("It goes from memory space {a} to {b} as well."));
-                }
-                let dims = |s: ShapeId| match module.shapes.get(s) {
-                    Shape::Array { dims, .. } => Some(dims.clone()),
-                    _ => None,
+                words.extend(self.goes(copy));
+                let wanted = if copy.of == operand || same_dimensions(module, copy.of, operand) {
+                    turned.and_then(|turned| laid_out(module, copy.of, result, &turned))
+                } else {
+                    None
                 };
-                let is_of_its_dimensions = dims(module.instruction(copy.of).shape) == dims(result);
-                removes.push(match copy.argument {
-                    Some(n) if is_of_its_dimensions => format!("hand over argument {n} laid out as {to}"),
-                    Some(n) => format!("hand over argument {n} as its reader wants it, {to}"),
-                    None if is_given_back => {
+                removes.push(match (copy.argument, wanted) {
+                    (Some(n), Some(layout)) => format!("hand over argument {n} laid out as {layout}"),
+                    (Some(n), None) => format!("hand over argument {n} as its reader wants it, {to}"),
+                    (None, _) if is_given_back => {
                         format!("let the output be laid out as {from}, as {} gives it", name(copy.of))
                     }
-                    None => format!("let {} give {to} at once, or its readers take {from}", name(copy.of)),
+                    (None, _) => {
+                        format!("let {} give {to} at once, or its readers take {from}", name(copy.of))
+                    }
                 });
             }
             CopyKind::Widening => {
@@ -685,9 +870,10 @@ impl Told<'_> {
                 ));
             }
             CopyKind::Transfer => {
-                let space = |s: ShapeId| {
-                    format!("memory space {}", space_name(self.study, module.shapes.memory_space(s)))
-                };
+                let space = |color: u32| format!("memory space {}", space_name(self.study, color));
+                let (here, there) = (space(spaces.0), space(spaces.1));
+                let is_piece =
+                    module.instruction(copy.instruction).opcode == Opcode::AsyncStart && source != result;
                 let when = readers
                     .iter()
                     .filter_map(|r| facts.clock.time(*r).map(|t| t.0))
@@ -696,20 +882,18 @@ impl Told<'_> {
                     .unwrap_or_default();
                 words.push(if module.attribute(copy.instruction, "cross_program_prefetch_index").is_some() {
                     format!(
-                        "Fetched before the program starts, from {} into {}, where {who} it{when}.",
-                        space(source),
-                        space(result)
+                        "Fetched before the program starts, from {here} into {there}, where {who} it{when}."
                     )
                 } else if readers.is_empty() && !is_given_back && self.is_fetched_before(copy) {
                     format!(
-                        "Fetched again at the end, from {} into {}, for the next run: something else stood there in between.",
-                        space(source),
-                        space(result)
+                        "Fetched again at the end, from {here} into {there}, for the next run: something else stood there in between."
                     )
                 } else if readers.is_empty() && is_given_back {
-                    format!("Goes from {} to {}, as a part of the result.", space(source), space(result))
+                    format!("Goes from {here} to {there}, as a part of the result.")
+                } else if is_piece {
+                    format!("A part of it goes from {here} to {there}, where {who} it{when}.")
                 } else {
-                    format!("Goes from {} to {}, where {who} it{when}.", space(source), space(result))
+                    format!("Goes from {here} to {there}, where {who} it{when}.")
                 });
                 words.extend(self.asked(copy));
             }
@@ -718,7 +902,16 @@ impl Told<'_> {
             words.push(IN_PLACE.to_owned());
         }
         let saves = vec![0; removes.len()];
-        Some(Cause { copy: copy.instruction, words, removes, saves })
+        Some(Cause { copy: copy.instruction, part: copy.part, words, removes, saves })
+    }
+
+    /// From which memory space into which a copy goes.
+    fn goes(&self, copy: &Copy) -> Option<String> {
+        let found = copied(&self.program.module, copy.instruction);
+        let (from, to) = found.into_iter().find(|c| c.part == copy.part)?.spaces;
+        let name = |color| space_name(self.study, color);
+        (from != to)
+            .then(|| format!("It goes from memory space {} to memory space {}.", name(from), name(to)))
     }
 
     /// Which collective wants the copy, or its source, in a memory space of its own.
@@ -736,32 +929,77 @@ impl Told<'_> {
         users.into_iter().any(|u| module.attribute(*u, "cross_program_prefetch_index").is_some())
     }
 
-    /// Who reads the data of an instruction, through bitcasts, the end of a transfer and elements of a tuple; and whether it is,
-    /// through such, the result of the program itself.
-    fn readers(&self, id: InstructionId) -> (Vec<InstructionId>, bool) {
-        let module = &self.program.module;
+    /// Who reads a copy, through bitcasts, the end of a transfer and elements of a tuple, and the loop that carries it on; and
+    /// whether it is, through such, the result of the program itself.
+    fn readers(&self, copy: &Copy) -> (Vec<InstructionId>, bool) {
+        let Program { module, facts, .. } = self.program;
         let passes_on = |i: InstructionId| {
             matches!(
                 module.instruction(i).opcode,
-                Opcode::Bitcast | Opcode::CopyDone | Opcode::GetTupleElement | Opcode::Tuple
-            ) && i != module.root(module.entry)
+                Opcode::Bitcast
+                    | Opcode::CopyDone
+                    | Opcode::AsyncDone
+                    | Opcode::GetTupleElement
+                    | Opcode::Tuple
+            )
         };
-        let mut open = vec![id];
+        // Of a fusion with several results only those who take this one.
+        let places = module.shapes.subshapes(module.instruction(copy.instruction).shape);
+        let element = match module.instruction(copy.instruction).opcode {
+            Opcode::Fusion => places.get(copy.part as usize).and_then(|p| p.index.0.first().copied()),
+            _ => None,
+        };
+        let is_another = |at: InstructionId, user: InstructionId| {
+            at == copy.instruction
+                && module.instruction(user).opcode == Opcode::GetTupleElement
+                && element.is_some_and(|e| module.attribute(user, "index") != Some(e.to_string().as_str()))
+        };
+        let mut open = vec![copy.instruction];
+        let mut seen = FxHashSet::default();
         let mut out = Vec::new();
         let mut is_result = false;
         while let Some(at) = open.pop() {
-            is_result |= at == module.root(module.entry);
-            for user in self.users.get(&at).into_iter().flatten() {
-                if passes_on(*user) {
-                    open.push(*user);
-                } else if !out.contains(user) {
+            let home = module.instruction(at).computation;
+            if at == module.root(module.entry) {
+                is_result = true;
+            } else if at == module.root(home) {
+                out.extend(facts.graph.callers(home));
+            }
+            for user in self.users.get(&at).into_iter().flatten().filter(|u| !is_another(at, **u)) {
+                if !passes_on(*user) {
                     out.push(*user);
+                } else if seen.insert(*user) {
+                    open.push(*user);
                 }
             }
         }
         out.sort_unstable();
+        out.dedup();
         (out, is_result)
     }
+}
+
+/// Are both arrays of the same dimensions?
+fn same_dimensions(module: &Module, a: InstructionId, b: InstructionId) -> bool {
+    let dims = |i: InstructionId| match module.shapes.get(module.instruction(i).shape) {
+        Shape::Array { dims, layout, .. } => Some((dims, layout.as_ref().map(|l| &l.minor_to_major))),
+        _ => None,
+    };
+    dims(a).is_some() && dims(a) == dims(b)
+}
+
+/// The shape of an array as it would have to be laid out to lie as a copy of it does, whose dimensions are its own turned round.
+fn laid_out(module: &Module, of: InstructionId, copy: ShapeId, turned: &[u32]) -> Option<String> {
+    let Shape::Array { layout: Some(layout), .. } = module.shapes.get(copy) else { return None };
+    let order: Option<Vec<String>> =
+        layout.minor_to_major.iter().map(|d| turned.get(*d as usize).map(ToString::to_string)).collect();
+    let long = module.shapes.long(copy);
+    // Tiles stay what they are; where it lies is not the layout's.
+    let tiles = long.split_once(':').map_or("", |(_, rest)| rest.trim_end_matches('}'));
+    let tiles = tiles.split_once("S(").map_or(tiles, |(tiles, _)| tiles);
+    let tiles = if tiles.is_empty() { String::new() } else { format!(":{tiles}") };
+    let shape = module.shapes.short(module.instruction(of).shape);
+    Some(format!("{shape}{{{}{tiles}}}", order?.join(",")))
 }
 
 fn users(module: &Module) -> FxHashMap<InstructionId, Vec<InstructionId>> {

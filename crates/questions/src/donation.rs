@@ -1,9 +1,10 @@
 //! Which arguments were donated, which output took them, and why nobody took the rest.
 
+use crate::copies::{CopyKind, copied};
 use crate::hold::value_at;
 use crate::study::{Program, Role, Study};
 use assigner::words::{bytes, list};
-use hlo::{Alias, AliasKind, InstructionId, Module, Opcode, ShapeId, ShapeIndex};
+use hlo::{Alias, AliasKind, InstructionId, Module, ShapeId, ShapeIndex};
 use std::collections::{HashMap, HashSet};
 
 /// One argument: a leaf of an entry parameter.
@@ -23,7 +24,7 @@ pub struct Argument {
     pub space: u32,
     /// What became of it.
     pub state: State,
-    /// What is needed although it was taken, or because it is read late.
+    /// What is needed although it was taken, because it is read late, or because it is wanted otherwise.
     pub extras: Vec<Extra>,
 }
 
@@ -60,7 +61,7 @@ pub enum WhyNot {
     Nothing,
 }
 
-/// What is needed in spite of a donation.
+/// What is needed beside an argument, and beside its output if that takes its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extra {
     /// The output is computed in work space and copied into the argument's memory in the end.
@@ -82,6 +83,17 @@ pub enum Extra {
         bytes: u64,
         /// The argument in whose memory the copy is, if it is not in work space: its parameter number.
         inside: Option<u32>,
+    },
+    /// The argument as a whole is made once more as its reader wants it: in another order, or with other elements.
+    Otherwise {
+        /// What makes it.
+        copy: InstructionId,
+        /// What is other than in the argument.
+        kind: CopyKind,
+        /// Who reads that last.
+        reader: Option<InstructionId>,
+        /// Bytes of it.
+        bytes: u64,
     },
 }
 
@@ -188,6 +200,20 @@ impl Extra {
                     name(*copy),
                     bytes(*n)
                 )
+            }
+            Self::Otherwise { copy, kind, reader, bytes: n } => {
+                let reader = reader.map(|r| format!(", which {} reads last", name(r))).unwrap_or_default();
+                let (copy, n) = (name(*copy), bytes(*n));
+                match kind {
+                    CopyKind::Widening => {
+                        format!("{copy} makes it once more with wider elements, {n}{reader}")
+                    }
+                    CopyKind::Narrowing => {
+                        format!("{copy} makes it once more with narrower elements, {n}{reader}")
+                    }
+                    CopyKind::Retile => format!("{copy} makes it once more in other tiles, {n}{reader}"),
+                    _ => format!("{copy} makes it once more in another order of dimensions, {n}{reader}"),
+                }
             }
         }
     }
@@ -331,29 +357,28 @@ fn why_not(
     }
 }
 
-/// Is a copy, or a fusion that does nothing else?
-pub(crate) fn is_copy(module: &Module, id: InstructionId) -> bool {
-    match module.instruction(id).opcode {
-        Opcode::Copy => true,
-        Opcode::Fusion => module.called(id).first().is_some_and(|c| {
-            let root = module.root(*c);
-            module.instruction(root).opcode == Opcode::Copy
-                && module.operands(root).iter().all(|o| module.instruction(*o).opcode == Opcode::Parameter)
-        }),
-        _ => false,
-    }
-}
-
-/// The argument that an output is a plain copy of.
+/// The argument that an output is a plain copy of, be it through another memory space, and the last copy.
 fn copied_argument(program: &Program, root: InstructionId, sub: u32) -> Option<(u32, InstructionId)> {
     let Program { module, facts, .. } = program;
-    let copy = facts.defining(value_at(program, root, sub)?);
-    if !is_copy(module, copy) {
-        return None;
+    let mut value = value_at(program, root, sub)?;
+    let mut last = None;
+    for _ in 0..16 {
+        let at = facts.value(value).defined_at();
+        if let (Some(number), true) = (
+            module.parameter_number(at.instruction),
+            module.instruction(at.instruction).computation == module.entry,
+        ) {
+            return last.map(|copy| (number, copy));
+        }
+        let found = copied(module, at.instruction)
+            .into_iter()
+            .find(|c| c.part == at.sub && matches!(c.kind, CopyKind::Plain | CopyKind::Transfer));
+        // A piece of an array is not the array.
+        let whole = found.filter(|_| module.instruction(at.instruction).opcode != hlo::Opcode::AsyncStart)?;
+        last = last.or(Some(at.instruction));
+        value = value_at(program, whole.operand, 0)?;
     }
-    let source = facts.defining(value_at(program, *module.operands(copy).first()?, 0)?);
-    let is_argument = module.instruction(source).computation == module.entry;
-    module.parameter_number(source).filter(|_| is_argument).map(|n| (n, copy))
+    None
 }
 
 fn extras(
@@ -366,39 +391,43 @@ fn extras(
     let Program { module, facts, .. } = program;
     let mut out = Vec::new();
     let root = module.root(module.entry);
-    let Some(output) = output else { return out };
-    let place = module.shapes.find(module.instruction(root).shape, &output.0);
+    let place = output.and_then(|o| module.shapes.find(module.instruction(root).shape, &o.0));
     if let Some(value) = place.and_then(|sub| value_at(program, root, sub)) {
-        let copy = facts.defining(value);
-        if is_copy(module, copy)
-            && let Some(source) = module.operands(copy).first().and_then(|o| value_at(program, *o, 0))
+        let at = facts.value(value).defined_at();
+        // What only changes the memory space stands in none beside it.
+        let found = copied(module, at.instruction)
+            .into_iter()
+            .find(|c| c.part == at.sub && c.kind != CopyKind::Transfer);
+        if let Some(source) = found.and_then(|c| value_at(program, c.operand, 0))
             && let Some(from) = study.row_of(source)
             && study.slab(&study.rows[from]).role == Role::Temp
         {
-            out.push(Extra::CopiedAtTheEnd { copy, from, bytes: study.rows[from].size });
+            out.push(Extra::CopiedAtTheEnd { copy: at.instruction, from, bytes: study.rows[from].size });
         }
     }
     let Some(value) = value_at(program, parameter, sub) else { return out };
-    for u in &facts.value(value).uses {
-        let copy = u.user;
-        let is_output = facts
-            .dataflow
-            .at(analysis::Position { instruction: copy, sub: 0 })
-            .iter()
-            .any(|v| facts.value(*v).live_out);
-        if !is_copy(module, copy) || is_output {
-            continue;
+    let mut seen = HashSet::new();
+    for user in facts.value(value).uses.iter().map(|u| u.user).filter(|u| seen.insert(*u)) {
+        for c in copied(module, user) {
+            if value_at(program, c.operand, 0) != Some(value) {
+                continue;
+            }
+            let Some(made) = value_at(program, user, c.part) else { continue };
+            let Some(row) = study.row_of(made).filter(|_| !facts.value(made).live_out) else { continue };
+            let size = study.rows[row].size;
+            let reader = crate::hold::hold(study, row).and_then(|h| h.last_readers.last().copied());
+            match c.kind {
+                // Nobody writes over what is not taken, so that nothing has to be saved from it.
+                CopyKind::Plain if output.is_some() => out.push(Extra::Saved {
+                    copy: user,
+                    reader,
+                    bytes: size,
+                    inside: study.slab(&study.rows[row]).parameter.as_ref().map(|p| p.0),
+                }),
+                CopyKind::Plain | CopyKind::Transfer => {}
+                kind => out.push(Extra::Otherwise { copy: user, kind, reader, bytes: size }),
+            }
         }
-        let Some(row) = value_at(program, copy, 0).and_then(|v| study.row_of(v)) else { continue };
-        let row_ref = &study.rows[row];
-        let reader = crate::hold::hold(study, row).and_then(|h| h.last_readers.last().copied());
-        let slab = study.slab(row_ref);
-        out.push(Extra::Saved {
-            copy,
-            reader,
-            bytes: row_ref.size,
-            inside: slab.parameter.as_ref().map(|p| p.0),
-        });
     }
     out
 }

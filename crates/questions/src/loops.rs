@@ -21,17 +21,18 @@ fn noted(module: &Module, id: InstructionId) -> Option<u64> {
     digits[..digits.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
 }
 
+/// What the counter tells. It must be an integer that never leaves its type's range, else the loop goes on from the other end.
 fn counted(module: &Module, id: InstructionId) -> Option<u64> {
     let [body, condition] = module.called(id) else { return None };
-    let test = module.root(*condition);
-    if module.instruction(test).opcode != Opcode::Compare {
+    let test = Operation::of(module, module.root(*condition))?;
+    if test.opcode(module) != Opcode::Compare {
         return None;
     }
-    let [left, right] = module.operands(test) else { return None };
-    let direction = module.attribute(test, "direction")?;
+    let [left, right] = test.operands(module)[..] else { return None };
+    let direction = module.attribute(test.at, "direction")?;
     // The counter may stand on either side.
-    let (counter, limit, direction) = match element_of_parameter(module, *left) {
-        Some(element) if number(module, id, *right).is_some() => (element, *right, direction),
+    let (counter, limit, direction) = match element_of_parameter(module, left) {
+        Some(element) if number(module, id, right).is_some() => (element, right, direction),
         _ => {
             let turned = match direction {
                 "LT" => "GT",
@@ -40,54 +41,117 @@ fn counted(module: &Module, id: InstructionId) -> Option<u64> {
                 "GE" => "LE",
                 same => same,
             };
-            (element_of_parameter(module, *right)?, *left, turned)
+            (element_of_parameter(module, right)?, left, turned)
         }
     };
     let limit = number(module, id, limit)?;
+    let first = initial(module, id, counter)?;
     let next = operand_of_root(module, module.root(*body), counter)?;
-    let next = through(module, next);
-    let (a, b) = match module.operands(next) {
-        [a, b] => (*a, *b),
-        _ => return None,
-    };
+    let (least, most) = range(module, module.instruction(next).shape)?;
+    let next = Operation::of(module, next)?;
+    let [a, b] = next.operands(module)[..] else { return None };
     let is_counter = |i: InstructionId| element_of_parameter(module, i) == Some(counter);
-    let step = match module.instruction(next).opcode {
+    let step = match next.opcode(module) {
         Opcode::Add if is_counter(a) => number(module, id, b)?,
         Opcode::Add if is_counter(b) => number(module, id, a)?,
         Opcode::Subtract if is_counter(a) => number(module, id, b)?.checked_neg()?,
         _ => return None,
     };
-    let first = initial(module, id, counter)?;
-    let (distance, step) = match direction {
-        "LT" => (limit.checked_sub(first)?, step),
-        "LE" => (limit.checked_sub(first)?.checked_add(1)?, step),
-        "GT" => (first.checked_sub(limit)?, step.checked_neg()?),
-        "GE" => (first.checked_sub(limit)?.checked_add(1)?, step.checked_neg()?),
-        "NE" if step > 0 => (limit.checked_sub(first)?, step),
+    let up = step > 0;
+    let distance = match direction {
+        "LT" if up => limit.checked_sub(first)?,
+        "LE" if up => limit.checked_sub(first)?.checked_add(1)?,
+        "GT" if step < 0 => first.checked_sub(limit)?,
+        "GE" if step < 0 => first.checked_sub(limit)?.checked_add(1)?,
+        "NE" if step != 0 && limit.checked_sub(first)?.checked_rem(step)? == 0 => {
+            let distance = limit.checked_sub(first)?;
+            // Away from the limit it would come round from the other end.
+            if distance != 0 && (distance > 0) != up {
+                return None;
+            }
+            distance.checked_abs()?
+        }
         _ => return None,
     };
-    let step = u64::try_from(step).ok().filter(|s| *s > 0)?;
-    Some(u64::try_from(distance).unwrap_or(0).div_ceil(step))
+    let rounds = u64::try_from(distance).unwrap_or(0).div_ceil(step.unsigned_abs());
+    let last = i128::from(first) + i128::from(rounds) * i128::from(step);
+    (least <= last && last <= most).then_some(rounds)
+}
+
+/// The least and the most that an integer of this shape can be; `None` if it is none.
+fn range(module: &Module, shape: hlo::ShapeId) -> Option<(i128, i128)> {
+    let hlo::Shape::Array { element, dims, .. } = module.shapes.get(shape) else { return None };
+    let bits = u32::try_from(element.bits()).ok().filter(|b| (1..=64).contains(b) && dims.is_empty())?;
+    match element.name().as_bytes()[0] {
+        b's' => Some((-(1 << (bits - 1)), (1 << (bits - 1)) - 1)),
+        b'u' => Some((0, (1 << bits) - 1)),
+        _ => None,
+    }
+}
+
+/// An operation, which may stand in a fusion, as compilers wrap single ones.
+struct Operation {
+    at: InstructionId,
+    fusion: Option<InstructionId>,
+}
+
+impl Operation {
+    fn of(module: &Module, id: InstructionId) -> Option<Self> {
+        let id = through(module, id);
+        let is_fusion = |i: InstructionId| module.instruction(i).opcode == Opcode::Fusion;
+        let root = |fusion: InstructionId| module.called(fusion).first().map(|c| module.root(*c));
+        if is_fusion(id) {
+            return Some(Self { at: through(module, root(id)?), fusion: Some(id) });
+        }
+        if let (Opcode::GetTupleElement, Some(&fusion)) =
+            (module.instruction(id).opcode, module.operands(id).first())
+            && is_fusion(fusion)
+        {
+            let element = module.attribute(id, "index")?.parse().ok()?;
+            let inside = operand_of_root(module, root(fusion)?, element)?;
+            return Some(Self { at: through(module, inside), fusion: Some(fusion) });
+        }
+        Some(Self { at: id, fusion: None })
+    }
+
+    fn opcode(&self, module: &Module) -> Opcode {
+        module.instruction(self.at).opcode
+    }
+
+    /// Its operands, parameters of the fusion as what the fusion is given.
+    fn operands(&self, module: &Module) -> Vec<InstructionId> {
+        let outer = |i: InstructionId| {
+            let i = through(module, i);
+            match self.fusion.zip(module.parameter_number(i)) {
+                Some((fusion, n)) => module.operands(fusion).get(n as usize).copied().unwrap_or(i),
+                None => i,
+            }
+        };
+        module.operands(self.at).iter().map(|o| outer(*o)).collect()
+    }
 }
 
 /// Back through what only passes a number or an array on.
 fn through(module: &Module, mut id: InstructionId) -> InstructionId {
+    let element = |i: InstructionId| match module.shapes.get(module.instruction(i).shape) {
+        hlo::Shape::Array { element, .. } => Some(*element),
+        _ => None,
+    };
     for _ in 0..16 {
+        let Some(&operand) = module.operands(id).first() else { break };
         match module.instruction(id).opcode {
-            Opcode::Copy | Opcode::Bitcast | Opcode::Reshape | Opcode::CopyDone | Opcode::CopyStart => {
-                match module.operands(id).first() {
-                    Some(operand) => id = *operand,
-                    None => break,
-                }
-            }
+            Opcode::Copy | Opcode::Reshape | Opcode::CopyDone | Opcode::CopyStart => {}
+            // The same bits may be another number.
+            Opcode::Bitcast if element(id) == element(operand) => {}
             _ => break,
         }
+        id = operand;
     }
     id
 }
 
 /// Which element of the state of a loop an instruction in its body or condition gives.
-fn element_of_parameter(module: &Module, id: InstructionId) -> Option<u32> {
+pub(crate) fn element_of_parameter(module: &Module, id: InstructionId) -> Option<u32> {
     let id = through(module, id);
     let state = module.operands(id).first()?;
     let is_element = module.instruction(id).opcode == Opcode::GetTupleElement
@@ -113,7 +177,7 @@ fn number(module: &Module, at: InstructionId, id: InstructionId) -> Option<i64> 
 
 fn constant(module: &Module, id: InstructionId) -> Option<i64> {
     let instruction = module.instruction(id);
-    (instruction.opcode == Opcode::Constant)
+    (instruction.opcode == Opcode::Constant && range(module, instruction.shape).is_some())
         .then(|| module.str(instruction.payload).trim().parse().ok())
         .flatten()
 }
@@ -125,7 +189,26 @@ fn initial(module: &Module, at: InstructionId, element: u32) -> Option<i64> {
 
 /// What an element of a loop's state is at first.
 pub(crate) fn operand_of_init(module: &Module, at: InstructionId, element: u32) -> Option<InstructionId> {
-    operand_of_root(module, *module.operands(at).first()?, element)
+    let init = given(module, *module.operands(at).first()?);
+    Some(given(module, operand_of_root(module, init, element)?))
+}
+
+/// What a parameter of a computation is that is called in one place.
+fn given(module: &Module, mut id: InstructionId) -> InstructionId {
+    for _ in 0..16 {
+        let Some(number) = module.parameter_number(id) else { break };
+        let home = module.instruction(id).computation;
+        let mut callers = module.instruction_ids().filter(|i| module.called(*i).contains(&home));
+        let operand = match (callers.next(), callers.next()) {
+            (Some(caller), None) if module.instruction(caller).opcode == Opcode::Call => {
+                module.operands(caller).get(number as usize).copied()
+            }
+            _ => None,
+        };
+        let Some(operand) = operand else { break };
+        id = operand;
+    }
+    id
 }
 
 /// Does the body hand an element of the state on as it is?
@@ -191,5 +274,72 @@ ENTRY e {{
         assert_eq!(count("0", "multiply(i, k)", "compare(i, ten), direction=LT"), None);
         assert_eq!(count("0", "subtract(i, k)", "compare(i, ten), direction=LT"), None);
         assert_eq!(count("0", "copy(i)", "compare(i, ten), direction=LT"), None);
+        // Until it is equal: only if it ever is.
+        assert_eq!(count("1", "add(i, k)", "compare(i, ten), direction=NE"), Some(3));
+        assert_eq!(count("0", "add(i, k)", "compare(i, ten), direction=NE"), None);
+        assert_eq!(count("13", "add(i, k)", "compare(i, ten), direction=NE"), None);
+        assert_eq!(count("10", "add(i, k)", "compare(i, ten), direction=NE"), Some(0));
+        // Beyond the greatest integer it goes on from the least one.
+        assert_eq!(count("2147483640", "add(i, k)", "compare(ten, i), direction=LE"), None);
+        assert_eq!(count("-2147483640", "subtract(i, k)", "compare(i, ten), direction=LE"), None);
+    }
+
+    /// Compilers wrap single operations into fusions, or join them with others; a counter that is no integer is not counted with.
+    #[test]
+    fn a_counter_is_seen_inside_fusions() {
+        let text = |ty: &str, limit: &str| {
+            format!(
+                "HloModule m, is_scheduled=true
+
+less {{
+  a = {ty}[] parameter(0)
+  b = {ty}[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=LT
+}}
+
+more {{
+  a = {ty}[] parameter(0)
+  x = f32[4] parameter(1)
+  two = {ty}[] constant(2)
+  n = {ty}[] add(a, two)
+  y = f32[4] negate(x)
+  ROOT t = (f32[4], {ty}[]) tuple(y, n)
+}}
+
+body {{
+  p = ({ty}[], f32[4]) parameter(0)
+  i = {ty}[] get-tuple-element(p), index=0
+  x = f32[4] get-tuple-element(p), index=1
+  f = (f32[4], {ty}[]) fusion(i, x), kind=kLoop, calls=more
+  y = f32[4] get-tuple-element(f), index=0
+  n = {ty}[] get-tuple-element(f), index=1
+  ROOT t = ({ty}[], f32[4]) tuple(n, y)
+}}
+
+condition {{
+  p = ({ty}[], f32[4]) parameter(0)
+  i = {ty}[] get-tuple-element(p), index=0
+  limit = {ty}[] constant({limit})
+  ROOT r = pred[] fusion(i, limit), kind=kLoop, calls=less
+}}
+
+ENTRY e {{
+  x = f32[4] parameter(0)
+  zero = {ty}[] constant(0)
+  init = ({ty}[], f32[4]) tuple(zero, x)
+  ROOT w = ({ty}[], f32[4]) while(init), condition=condition, body=body
+}}
+"
+            )
+        };
+        let count = |ty: &str, limit: &str| {
+            let module = hlo::read(&text(ty, limit)).complete().expect("a module");
+            trip_count(&module, module.root(module.entry))
+        };
+        assert_eq!(count("s32", "7"), Some(4));
+        assert_eq!(count("u8", "254"), Some(127));
+        // 254, then 0 again.
+        assert_eq!(count("u8", "255"), None);
+        assert_eq!(count("f32", "7"), None);
     }
 }

@@ -476,6 +476,8 @@ fn of_donation(study: &Study, table: &Donation, out: &mut Vec<Note>) {
                     rows: vec![*from],
                     instructions: vec![*copy],
                 }),
+                // That is a note of copies.
+                Extra::Otherwise { .. } => {}
                 Extra::Saved { copy, reader, bytes: n, inside } => {
                     if let Some(other) = inside.filter(|o| *o != a.parameter) {
                         saved_in_others.push((*copy, a.parameter, other, *n));

@@ -375,7 +375,10 @@ ENTRY main {
     assert_eq!(kinds, [("moved", CopyKind::Transfer), ("turned", CopyKind::Relayout)]);
     let (causes, _) = questions::causes(&s, &copies);
     let words: Vec<String> = causes.iter().flat_map(|c| c.words.clone()).collect();
-    assert!(words.iter().any(|w| w == "It goes from memory space 1 to 0 as well."), "{words:?}");
+    assert!(
+        words.iter().any(|w| w == "It goes from memory space 1 (VMEM) to memory space 0 (HBM)."),
+        "{words:?}"
+    );
     assert!(
         words
             .iter()

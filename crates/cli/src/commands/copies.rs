@@ -8,7 +8,7 @@ use copy_insertion::{
     Stage, Suggestion, Until, insert_copies, needless, retrace, suggest, words,
 };
 use hlo::Module;
-use questions::{CopyKind, Program, Study};
+use questions::{Copy, CopyKind, Program, Study};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -106,15 +106,15 @@ fn present(arguments: &Arguments, study: &Study) -> Result<Answer, Failure> {
     let Some(Program { module, .. }) = &study.program else { return Ok(Answer::Yes) };
     let copies = questions::copies(study);
     let (causes, unknown) = questions::causes(study, &copies);
-    let cause = |id| causes.iter().find(|c| c.copy == id);
+    let cause = |of: &Copy| causes.iter().find(|c| (c.copy, c.part) == (of.instruction, of.part));
     let sum = questions::written(study, &copies);
     if arguments.json {
         let list: Vec<Value> = copies
             .iter()
             .map(|c| {
-                let cause = cause(c.instruction);
+                let cause = cause(c);
                 json!({
-                    "copy": module.name_of(c.instruction),
+                    "copy": c.label(module),
                     "of": module.name_of(c.of),
                     "argument": c.argument,
                     "kind": c.kind.words(),
@@ -168,12 +168,12 @@ fn present(arguments: &Arguments, study: &Study) -> Result<Answer, Failure> {
         _ = writeln!(
             out,
             "\n{}: {} of {}{argument}, {}{times}",
-            module.name_of(c.instruction),
+            c.label(module),
             c.kind.words(),
             module.name_of(c.of),
             both(c.bytes)
         );
-        if let Some(cause) = cause(c.instruction) {
+        if let Some(cause) = cause(c) {
             for line in &cause.words {
                 _ = writeln!(out, "  {line}");
             }
@@ -309,7 +309,12 @@ fn rule(history: &Module, rule: &Rule) -> Value {
             "value": value.label(history),
             "shares_with": shares_with.iter().map(|p| p.label(history)).collect::<Vec<_>>(),
         }),
-        Rule::NotInPlace { at, operand } => json!({"reader": name(at), "operand": operand}),
+        Rule::NotInPlace { at, operand, shapes, writes_over, .. } => json!({
+            "reader": name(at),
+            "operand": operand,
+            "shapes": shapes.map(|s| history.shapes.long(s)),
+            "writes_over": writes_over,
+        }),
         Rule::SeveralBuffers { index } => json!({"index": index.to_string()}),
         Rule::RepeatedOutput { index, other } => {
             json!({"output": index.to_string(), "other": other.to_string()})

@@ -127,6 +127,7 @@ fn in_json(study: &Study, table: &Donation) -> Value {
                     let (kind, copy, bytes) = match e {
                         Extra::CopiedAtTheEnd { copy, bytes, .. } => ("copied-at-the-end", *copy, *bytes),
                         Extra::Saved { copy, bytes, .. } => ("saved", *copy, *bytes),
+                        Extra::Otherwise { copy, bytes, .. } => ("made-otherwise", *copy, *bytes),
                     };
                     json!({"kind": kind, "copy": name(study, copy), "bytes": bytes, "words": e.words(study)})
                 })
