@@ -561,7 +561,7 @@ fn Line(lab: Lab, line: RowLine, whole: u64) -> impl IntoView {
                                     {places
                                         .into_iter()
                                         .map(|(place, count)| {
-                                            view! { <li>{format!("{} × ", grouped(u64::from(count)))} {place}</li> }
+                                            view! { <li translate="no">{format!("{} × ", grouped(u64::from(count)))} {place}</li> }
                                         })
                                         .collect_view()}
                                     {(more_places > 0)

@@ -16,10 +16,11 @@ use std::fmt::Write as _;
 pub(crate) struct Arguments {
     #[command(flatten)]
     module: ModuleArguments,
-    /// Run the pass, and stop after this phase: added, removed, special or after
+    /// Run the pass, stop after this phase (added, removed, special or after), and print the module as it is then
     #[arg(long, value_name = "STAGE", value_parser = stage)]
     stage: Option<Stage>,
-    /// Run the pass, and ask region analysis where the plain test fails (`--xla_cpu_copy_insertion_use_region_analysis`)
+    /// Run the pass, ask region analysis where the plain test fails (`--xla_cpu_copy_insertion_use_region_analysis`), and print the
+    /// module
     #[arg(long)]
     region_analysis: bool,
     /// Run the pass, and tell of each copy that stays why it was made, why it stays, and what would let it go [default for a
@@ -30,7 +31,7 @@ pub(crate) struct Arguments {
     /// module that has some]
     #[arg(long, conflicts_with_all = ["explain", "stage", "region_analysis"])]
     present: bool,
-    /// Run the pass, and print the module with its copies
+    /// Run the pass, and print the module with its copies [default with --stage and --region-analysis]
     #[arg(long, conflicts_with_all = ["explain", "present", "json"])]
     print: bool,
     /// List at most this many copies that stand in the module (JSON has them all)
@@ -74,7 +75,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     }
     let failure =
         |e: copy_insertion::Error| arguments.module.failure(module, e.instruction(), &e.describe(module));
-    if arguments.print {
+    let is_printed = arguments.print
+        || (arguments.stage.is_some() || arguments.region_analysis) && !arguments.explain && !arguments.json;
+    if is_printed {
         let outcome = insert_copies(module, orders, target, options).map_err(failure)?;
         return say(&hlo::print(&outcome.module));
     }
