@@ -188,8 +188,12 @@ pub fn written(study: &Study, copies: &[Copy]) -> Written {
                     out.has_branches = true;
                     inside.into_iter().max().unwrap_or(0)
                 }
-                Opcode::While => match trip_count(module, *i) {
-                    Some(trips) => once.saturating_mul(trips),
+                // The condition is asked once more than the body runs.
+                Opcode::While => match trip_count(module, *i).and_then(|trips| {
+                    let asked = inside.get(1).copied().unwrap_or(0);
+                    once.checked_mul(trips)?.checked_add(asked)
+                }) {
+                    Some(bytes) => bytes,
                     None => {
                         out.is_uncounted = true;
                         once
@@ -495,9 +499,11 @@ pub(crate) fn runs(program: &Program) -> (Runs, Branches) {
                 _ => Some(1),
             };
             for (number, callee) in (0u32..).zip(module.called(*i)) {
-                let times = here.zip(trips).map(|(a, b)| a.saturating_mul(b));
+                // The condition is asked once more than the body runs.
+                let more = u64::from(opcode == Opcode::While && number == 1);
+                let times = here.zip(trips).and_then(|(a, b)| a.checked_mul(b.checked_add(more)?));
                 let sum = out.entry(*callee).or_insert(Some(0));
-                *sum = sum.zip(times).map(|(a, b)| a.saturating_add(b));
+                *sum = sum.zip(times).and_then(|(a, b)| a.checked_add(b));
                 let inside = if opcode == Opcode::Conditional { Some((*i, number)) } else { branch };
                 branches.extend(inside.map(|b| (*callee, b)));
             }

@@ -12,13 +12,8 @@ pub fn trip_count(module: &Module, at: InstructionId) -> Option<u64> {
 /// The trip count that XLA notes: `"known_trip_count":{"n":"10"}`.
 fn noted(module: &Module, id: InstructionId) -> Option<u64> {
     let config = module.attribute(id, "backend_config")?;
-    let (_, rest) = config.split_once("known_trip_count")?;
-    let start = rest.find(|c: char| c.is_ascii_digit())?;
-    if rest[..start].ends_with('-') {
-        return None;
-    }
-    let digits = &rest[start..];
-    digits[..digits.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
+    let (_, rest) = config.split_once("\"known_trip_count\":{\"n\":\"")?;
+    rest.split_once('"')?.0.parse().ok()
 }
 
 /// What the counter tells. It must be an integer that never leaves its type's range, else the loop goes on from the other end.
@@ -31,7 +26,7 @@ fn counted(module: &Module, id: InstructionId) -> Option<u64> {
     let [left, right] = test.operands(module)[..] else { return None };
     let direction = module.attribute(test.at, "direction")?;
     // The counter may stand on either side.
-    let (counter, limit, direction) = match element_of_parameter(module, left) {
+    let (counter, limit, direction) = match element_of_parameter(module, id, left) {
         Some(element) if number(module, id, right).is_some() => (element, right, direction),
         _ => {
             let turned = match direction {
@@ -41,7 +36,7 @@ fn counted(module: &Module, id: InstructionId) -> Option<u64> {
                 "GE" => "LE",
                 same => same,
             };
-            (element_of_parameter(module, right)?, left, turned)
+            (element_of_parameter(module, id, right)?, left, turned)
         }
     };
     let limit = number(module, id, limit)?;
@@ -50,7 +45,7 @@ fn counted(module: &Module, id: InstructionId) -> Option<u64> {
     let (least, most) = range(module, module.instruction(next).shape)?;
     let next = Operation::of(module, next)?;
     let [a, b] = next.operands(module)[..] else { return None };
-    let is_counter = |i: InstructionId| element_of_parameter(module, i) == Some(counter);
+    let is_counter = |i: InstructionId| element_of_parameter(module, id, i) == Some(counter);
     let step = match next.opcode(module) {
         Opcode::Add if is_counter(a) => number(module, id, b)?,
         Opcode::Add if is_counter(b) => number(module, id, a)?,
@@ -150,12 +145,14 @@ fn through(module: &Module, mut id: InstructionId) -> InstructionId {
     id
 }
 
-/// Which element of the state of a loop an instruction in its body or condition gives.
-pub(crate) fn element_of_parameter(module: &Module, id: InstructionId) -> Option<u32> {
+/// Which element of the state of the loop `at` an instruction of its body or condition gives. What a computation that is called
+/// there, such as a fusion's, has as its parameter is no state of the loop.
+fn element_of_parameter(module: &Module, at: InstructionId, id: InstructionId) -> Option<u32> {
     let id = through(module, id);
     let state = module.operands(id).first()?;
     let is_element = module.instruction(id).opcode == Opcode::GetTupleElement
-        && module.instruction(*state).opcode == Opcode::Parameter;
+        && module.instruction(*state).opcode == Opcode::Parameter
+        && module.called(at).contains(&module.instruction(*state).computation);
     is_element.then(|| module.attribute(id, "index")?.parse().ok()).flatten()
 }
 
@@ -168,7 +165,7 @@ fn operand_of_root(module: &Module, root: InstructionId, element: u32) -> Option
 /// A constant in a loop, which may come from outside of it.
 fn number(module: &Module, at: InstructionId, id: InstructionId) -> Option<i64> {
     let id = through(module, id);
-    match element_of_parameter(module, id) {
+    match element_of_parameter(module, at, id) {
         Some(element) if is_invariant(module, at, element) => initial(module, at, element),
         Some(_) => None,
         None => constant(module, id),
@@ -188,7 +185,7 @@ fn initial(module: &Module, at: InstructionId, element: u32) -> Option<i64> {
 }
 
 /// What an element of a loop's state is at first.
-pub(crate) fn operand_of_init(module: &Module, at: InstructionId, element: u32) -> Option<InstructionId> {
+fn operand_of_init(module: &Module, at: InstructionId, element: u32) -> Option<InstructionId> {
     let init = given(module, *module.operands(at).first()?);
     Some(given(module, operand_of_root(module, init, element)?))
 }
@@ -212,10 +209,10 @@ fn given(module: &Module, mut id: InstructionId) -> InstructionId {
 }
 
 /// Does the body hand an element of the state on as it is?
-pub(crate) fn is_invariant(module: &Module, at: InstructionId, element: u32) -> bool {
+fn is_invariant(module: &Module, at: InstructionId, element: u32) -> bool {
     let Some(body) = module.called(at).first() else { return false };
     operand_of_root(module, module.root(*body), element)
-        .is_some_and(|next| element_of_parameter(module, next) == Some(element))
+        .is_some_and(|next| element_of_parameter(module, at, next) == Some(element))
 }
 
 #[cfg(test)]
@@ -341,5 +338,58 @@ ENTRY e {{
         // 254, then 0 again.
         assert_eq!(count("u8", "255"), None);
         assert_eq!(count("f32", "7"), None);
+    }
+
+    /// A tuple that a fusion takes is no state of the loop, and a note is read only as XLA writes it.
+    #[test]
+    fn what_is_no_counter_tells_nothing() {
+        let text = |config: &str| {
+            format!(
+                "HloModule m, is_scheduled=true
+
+next_of {{
+  q = (s32[], s32[]) parameter(0)
+  a = s32[] get-tuple-element(q), index=0
+  one = s32[] constant(1)
+  ROOT s = s32[] add(a, one)
+}}
+
+body {{
+  p = (s32[], s32[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  j = s32[] get-tuple-element(p), index=1
+  both = (s32[], s32[]) tuple(j, i)
+  next = s32[] fusion(both), kind=kLoop, calls=next_of
+  ROOT t = (s32[], s32[]) tuple(next, j)
+}}
+
+condition {{
+  p = (s32[], s32[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  ten = s32[] constant(10)
+  ROOT r = pred[] compare(i, ten), direction=LT
+}}
+
+ENTRY e {{
+  zero = s32[] constant(0)
+  far = s32[] constant(20)
+  init = (s32[], s32[]) tuple(zero, far)
+  ROOT w = (s32[], s32[]) while(init), condition=condition, body=body{config}
+}}
+"
+            )
+        };
+        let count = |config: &str| {
+            let module = hlo::read(&text(config)).complete().expect("a module");
+            trip_count(&module, module.root(module.entry))
+        };
+        assert_eq!(count(""), None);
+        let noted = |note: &str| count(&format!(", backend_config={{{note}}}"));
+        assert_eq!(noted("\"known_trip_count\":{\"n\":\"7\"}"), Some(7));
+        assert_eq!(
+            noted("\"known_trip_count\":{},\"known_induction_variable\":{\"tuple_index\":\"3\"}"),
+            None
+        );
+        assert_eq!(noted("\"known_trip_count\":{\"n\":\"1e3\"}"), None);
     }
 }

@@ -693,7 +693,11 @@ fn of_copies(study: &Study, all: &[Copy], least: u64, out: &mut Vec<Note>) {
             both(once)
         );
         if moved != once {
-            _ = write!(words, ", {} with the loops they are in", both(moved));
+            _ = write!(
+                words,
+                ", {} in a run, with its loops and of branches the one that writes most",
+                both(moved)
+            );
         }
         _ = write!(words, "; those that count: {}.", list(&large, 6));
         out.push(Note {

@@ -154,8 +154,12 @@ fn present(arguments: &Arguments, study: &Study) -> Result<Answer, Failure> {
     }
     // What lets most of them go is not to be looked for in the stories.
     let best = causes.iter().flat_map(|c| c.saves.iter().zip(&c.removes)).max_by_key(|(saves, _)| **saves);
-    if let Some((_, words)) = best.filter(|(saves, _)| **saves > 0 && copies.len() > MOST_WITHOUT_SUMMARY) {
-        _ = writeln!(out, "Most would go if you {words}.");
+    if let Some((saves, words)) = best.filter(|(saves, _)| **saves > 0 && copies.len() > MOST_WITHOUT_SUMMARY)
+    {
+        // Each counted once, as the saving is.
+        let all: u64 = copies.iter().fold(0, |n, c| n.saturating_add(c.bytes));
+        let all = if *saves > all / 2 { "Most would go" } else { "More than by any other change would go" };
+        _ = writeln!(out, "{all} if you {words}.");
     }
     for c in copies.iter().take(arguments.most) {
         let most = if c.branch.is_some() { "at most " } else { "" };
