@@ -471,18 +471,26 @@ impl ModuleArguments {
         let is_plain =
             !self.no_schedule && !self.insert_copies && self.tpu.is_none() && self.orders.is_none();
         if let Some(opened) = opened.filter(|_| is_plain) {
-            let loaded = opened.load(self.picked(opened)?);
+            let picked = self.picked(opened)?;
+            let loaded = opened.load(picked);
             if loaded.module.is_none() && loaded.dump.assignment.is_none() {
                 refuse(&loaded)?;
             }
-            for r in loaded.remarks.iter().take(MOST_REMARKS) {
+            // Earlier stages lie beside the last one in every dump; `inspect` lists them.
+            let entry = &opened.modules[picked];
+            let is_last = entry.stage.ends_with("after_optimizations");
+            let is_usual = |r: &opening::Remark| {
+                is_last && entry.other_stages.iter().any(|i| opened.files[*i].name == r.file)
+            };
+            let remarks: Vec<&opening::Remark> = loaded.remarks.iter().filter(|r| !is_usual(r)).collect();
+            for r in remarks.iter().take(MOST_REMARKS) {
                 crate::tell(&r.to_string());
             }
-            if loaded.remarks.len() > MOST_REMARKS {
+            if remarks.len() > MOST_REMARKS {
                 crate::tell(&format!(
                     "{}: and {} more, which `inspect` lists",
                     self.module.display(),
-                    count((loaded.remarks.len() - MOST_REMARKS) as u64, "remark", "remarks")
+                    count((remarks.len() - MOST_REMARKS) as u64, "remark", "remarks")
                 ));
             }
             for f in &loaded.findings {

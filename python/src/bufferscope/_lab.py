@@ -107,7 +107,7 @@ def show(
             Without it the lab lists them.
         height: Of the frame: pixels, or a length such as ``"80vh"``. Its lower edge can be pulled.
         theme: ``"light"``, ``"dark"``, or ``"auto"`` for what the reader's system has.
-        lang: ``"en"``, ``"zh-Hans"``, or ``"auto"`` for what the reader's browser asks for. The page has a link to the other one.
+        lang: ``"en"``, ``"zh-Hans"``, or ``"auto"`` for what the reader's browser asks for; a link leads to the other one.
 
     Raises:
         BadInput: There is nothing to be shown, or too much.

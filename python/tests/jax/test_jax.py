@@ -200,7 +200,8 @@ def test_show_needs_a_notebook() -> None:
 def test_a_long_run_can_be_interrupted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("BUFFERSCOPE", raising=False)
     # A heap that takes the exact search longer than anybody waits.
-    rows = [f"{i},{start},{start + 3 + i * 7 % 31},{1 + i * i % 97}" for i in range(400) for start in [i * 13 % 211]]
+    starts = [i * 7919 % 5003 for i in range(1500)]
+    rows = [f"{i},{start},{start + 50 + i * i * 31 % 900},{1 + i * i * 17 % 9973}" for i, start in enumerate(starts)]
     path = tmp_path / "heap.csv"
     path.write_text("\n".join(["id,lower,upper,size", *rows, ""]))
     timer = threading.Timer(2.0, _thread.interrupt_main)
